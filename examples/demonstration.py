@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from examples.arrivals import FAULTS, Arrivals, Batch, known_faults
-from scd_pipeline import Declarations, Dimension, Fact, LoadResult, Pipeline, ScdError, load_declarations
+from scd_pipeline import Declarations, Dimension, Fact, LoadResult, Pipeline, ScdError, read_declarations
 from scd_pipeline.cli.render import table
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.frames import checkpoint
@@ -122,7 +122,7 @@ class Demonstration:
         for fault in FAULTS:
             if fault in self.options.faults:
                 self.report(f"         {fault}: {FAULTS[fault]}")
-        return arrivals, load_declarations(self.declarations)
+        return arrivals, read_declarations(self.declarations)
 
     def load_in_two_parts(
         self, pipeline: Pipeline, declared: Declarations, arrivals: Arrivals, *, first: Collection[str] = ()

@@ -1,7 +1,7 @@
 """Slowly changing dimensions on Spark, Delta Lake and Dagster.
 
 `Pipeline` loads and queries the tables of a warehouse; `Dimension`, `Fact` and their parts declare them;
-`load_declarations` reads declarations from YAML. The names that need Spark are imported at their first use, so that a
+`read_declarations` reads declarations from YAML. The names that need Spark are imported at their first use, so that a
 declaration can be read and checked without it.
 """
 
@@ -28,9 +28,9 @@ from scd_pipeline.declaration import (
     Snapshot,
     Source,
     describe,
-    load_declarations,
-    load_dimension,
-    load_dimensions,
+    read_declarations,
+    read_dimension,
+    read_dimensions,
 )
 from scd_pipeline.errors import (
     BatchRejected,
@@ -119,7 +119,7 @@ __all__ = [
     "UsageError",
     "Warehouse",
     "describe",
-    "load_declarations",
-    "load_dimension",
-    "load_dimensions",
+    "read_declarations",
+    "read_dimension",
+    "read_dimensions",
 ]

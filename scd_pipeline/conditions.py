@@ -508,11 +508,11 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "NOT_A_DECLARATION": Condition(
         "{value} is not a declaration; expected a Dimension or a Fact",
-        "read it from YAML with load_declarations(path), or create it with Dimension(...) or Fact(...)",
+        "read it from YAML with read_declarations(path), or create it with Dimension(...) or Fact(...)",
     ),
     "NOT_A_DIMENSION": Condition(
         "{value} is invalid; expected a Dimension",
-        "read it from YAML with load_dimension(path), or create it with Dimension(...)",
+        "read it from YAML with read_dimension(path), or create it with Dimension(...)",
     ),
     "NOT_A_TABLE_NAME": Condition(
         "{value} is not a table; expected a Dimension, a Fact or the name of one", "write it as 'dim_customer'"

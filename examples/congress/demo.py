@@ -21,7 +21,7 @@ from scd_pipeline.cli.context import CODE_LOCATION, Settings
 from scd_pipeline.cli.dev import dagster_home
 from scd_pipeline.cli.render import table
 from scd_pipeline.cli.rows import collect
-from scd_pipeline.declaration import Declarations, Dimension, Fact, load_declarations
+from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.discovery import discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
@@ -63,7 +63,7 @@ def run(settings: Settings, report: Report) -> None:
         settings: The warehouse and the Spark.
         report: Receives each line.
     """
-    declared = load_declarations(EXAMPLE)
+    declared = read_declarations(EXAMPLE)
     home = dagster_home(settings.environment.variables, Path.cwd())
     introduce(declared, settings.warehouse_path, report)
     with progress(report) as report_step, dagster_instance(home) as instance:

@@ -114,16 +114,16 @@ class Settings:
             UsageError: No declaration has that name.
             DeclarationError: A declaration is invalid.
         """
-        from scd_pipeline.declaration import load_declarations
+        from scd_pipeline.declaration import read_declarations
         from scd_pipeline.declaration.names import did_you_mean
 
         if requested is not None and is_path(requested):
-            loaded = _load_path(str(requested))
-            return [*loaded.dimensions, *loaded.facts]
+            declarations = _read_path(str(requested))
+            return [*declarations.dimensions, *declarations.facts]
         if self.declarations is None:
             raise UsageError("NO_DECLARATIONS", requested or "")
-        loaded = load_declarations(self.declarations)
-        declared: list[Dimension | Fact] = [*loaded.dimensions, *loaded.facts]
+        declarations = read_declarations(self.declarations)
+        declared: list[Dimension | Fact] = [*declarations.dimensions, *declarations.facts]
         tables = [table for table in declared if requested in (None, table.name)]
         if not tables:
             hint = did_you_mean(requested, [table.name for table in declared])
@@ -159,17 +159,17 @@ class Settings:
         return dimensions[0]
 
 
-def _load_path(path: str) -> Declarations:
+def _read_path(path: str) -> Declarations:
     """Return what a file or folder declares; a fact in a file may reference dimensions of other files of its folder."""
-    from scd_pipeline.declaration import load_declarations
+    from scd_pipeline.declaration import read_declarations
     from scd_pipeline.errors import DeclarationError
 
     try:
-        return load_declarations(path)
+        return read_declarations(path)
     except DeclarationError as error:
         if Path(path).is_dir() or not any(each.code == "UNKNOWN_NAME" for each in error.errors):
             raise
-        return load_declarations(path, dimensions=[Path(path).parent])
+        return read_declarations(path, dimension_paths=[Path(path).parent])
 
 
 def is_path(requested: str | None) -> bool:

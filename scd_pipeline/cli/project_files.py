@@ -115,13 +115,13 @@ from pathlib import Path
 import dagster as dg
 
 from {package}.definitions import defs
-from scd_pipeline.declaration import load_declarations
+from scd_pipeline.declaration import read_declarations
 
 DECLARATIONS = Path(__file__).parent.parent / "declarations"
 
 
 def test_declarations_are_valid() -> None:
-    declared = load_declarations(DECLARATIONS)
+    declared = read_declarations(DECLARATIONS)
     names = [table.name for table in (*declared.dimensions, *declared.facts)]
     assert names == {tables}
 

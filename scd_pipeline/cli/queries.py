@@ -51,9 +51,9 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     Without QUERY, the names of the tables and views are shown.
     """
     from scd_pipeline import queries
-    from scd_pipeline.declaration import Declarations, load_declarations
+    from scd_pipeline.declaration import Declarations, read_declarations
 
-    declared = load_declarations(settings.declarations) if settings.declarations else Declarations(())
+    declared = read_declarations(settings.declarations) if settings.declarations else Declarations(())
     facts = declared.facts
     names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
     with settings.open(declared=names) as warehouse:

@@ -23,7 +23,7 @@ from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.schedules import load_schedule
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
-from scd_pipeline.declaration import Declarations, Dimension, Fact, load_declarations
+from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
 
 _log = logging.getLogger("scd_pipeline")
 _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
@@ -129,13 +129,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         if not self.declaration:
             return dg.Definitions()
         path = Path(context.path) / self.declaration
-        declared = load_declarations(path, dimensions=[Path(context.path) / item for item in self.dimensions])
+        declared = read_declarations(path, dimension_paths=[Path(context.path) / item for item in self.dimensions])
         for warning in (warning for dimension in declared.dimensions for warning in dimension.warnings):
             _log.warning("%s", warning)
         return self.definitions(declared, status=self.status or _status_name(context, path, declared))
 
     def definitions(self, declared: Declarations, *, status: str = "scd_status") -> dg.Definitions:
-        """Return the definitions of declarations that are already loaded.
+        """Return the definitions of declarations that are already read.
 
         Args:
             declared: The dimensions and facts.

@@ -10,13 +10,13 @@ from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.times import OPEN_END
 from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
-from scd_pipeline.declaration.yaml.load import (
+from scd_pipeline.declaration.yaml.files import (
     Declarations,
-    load_declarations,
-    load_dimension,
-    load_dimensions,
     parse,
     parse_declarations,
+    read_declarations,
+    read_dimension,
+    read_dimensions,
 )
 
 __all__ = [
@@ -44,10 +44,10 @@ __all__ = [
     "Source",
     "Struct",
     "describe",
-    "load_declarations",
-    "load_dimension",
-    "load_dimensions",
     "parse",
     "parse_declarations",
     "parse_type",
+    "read_declarations",
+    "read_dimension",
+    "read_dimensions",
 ]

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import pipeline
-from scd_pipeline.declaration import Dimension, load_declarations
+from scd_pipeline.declaration import Dimension, read_declarations
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.warehouse import Warehouse
@@ -53,7 +53,7 @@ def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_pa
     def exhaust_retries(folder: Path) -> None:
         """A load of the delivery of May has a write conflict at each attempt, because other loads commit first."""
         store = Warehouse(spark, folder / "warehouse")
-        (customer,) = load_declarations(folder / "shop.yaml").dimensions
+        (customer,) = read_declarations(folder / "shop.yaml").dimensions
         write_customers(folder, "2024-05-01", "Wels")
         may, waits = select_deliveries(customer, spark, names=["2024-05-01"]), list[float]()
         with concurrent_loads(store, customer, folder), pytest.raises(RetriesExhausted, match="RETRIES_EXHAUSTED"):

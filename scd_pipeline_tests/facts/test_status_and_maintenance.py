@@ -18,7 +18,7 @@ from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.components.status import status_asset
-from scd_pipeline.declaration import Declarations, Dimension, Snapshot, Source, load_declarations, parse
+from scd_pipeline.declaration import Declarations, Dimension, Snapshot, Source, parse, read_declarations
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
@@ -60,7 +60,7 @@ def declared(tmp_path_factory: pytest.TempPathFactory) -> Declarations:
     (folder / "all.yaml").write_text(DECLARED, encoding="utf-8")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return load_declarations(folder)
+    return read_declarations(folder)
 
 
 @pytest.fixture(scope="module")

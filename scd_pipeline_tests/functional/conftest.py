@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from examples.congress import demo
-from scd_pipeline.declaration import Declarations, Dimension, load_declarations, load_dimension
+from scd_pipeline.declaration import Declarations, Dimension, read_declarations, read_dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
 from scd_pipeline_tests.orchestration.code_locations import definitions
@@ -26,7 +26,7 @@ EXPECTED = Path(__file__).parent.parent / "data" / "congress_expected.csv"
 @pytest.fixture(scope="session")
 def legislator() -> Dimension:
     """The example's declaration."""
-    return load_dimension(EXAMPLE / "dim_legislator.yaml")
+    return read_dimension(EXAMPLE / "dim_legislator.yaml")
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def declared(tmp_path_factory: pytest.TempPathFactory) -> Declarations:
     (folder / "seats").mkdir()
     for day in SEATS:
         shutil.copyfile(EXAMPLE / "seats" / f"fact_{day}.parquet", folder / "seats" / f"fact_{day}.parquet")
-    return load_declarations(folder)
+    return read_declarations(folder)
 
 
 @pytest.fixture(scope="session")

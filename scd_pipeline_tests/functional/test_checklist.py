@@ -26,7 +26,7 @@ from scd_pipeline.cli.checklist import describe_code_location, workspace_module
 from scd_pipeline.cli.context import CODE_LOCATION, Settings
 from scd_pipeline.components import ScdDimension, WarehouseResource, alert_sensor
 from scd_pipeline.components import checklist as checklist_check
-from scd_pipeline.declaration import load_declarations
+from scd_pipeline.declaration import read_declarations
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.operations.check import check_dimension
@@ -165,9 +165,9 @@ import os
 import dagster as dg
 
 from scd_pipeline.components import ScdDimension, WarehouseResource, alert_sensor
-from scd_pipeline.declaration import Declarations, load_declarations
+from scd_pipeline.declaration import Declarations, read_declarations
 
-declared = load_declarations(os.environ["SCD_DECLARATIONS"])
+declared = read_declarations(os.environ["SCD_DECLARATIONS"])
 programs = tuple(dimension for dimension in declared.dimensions if dimension.name == "dim_program")
 component = ScdDimension(maintenance_cron="0 3 1 * *", check_cron="0 7 * * 1")
 defs = dg.Definitions.merge(
@@ -324,12 +324,12 @@ def test_the_history_is_compared_with_expected_values(
 ) -> None:
     """R0000001 was debarred on 2024-03-01; other values, and expressions that cannot be evaluated, are violations."""
     store = Warehouse(spark, federal.warehouse)
-    recipient = next(d for d in load_declarations(federal.declarations).dimensions if d.name == "dim_grant_recipient")
+    recipient = next(d for d in read_declarations(federal.declarations).dimensions if d.name == "dim_grant_recipient")
     assert [result.passed for result in check_dimension(store, recipient, ["expected_values_are_reproduced"])] == [True]
     text = (federal.declarations / "dim_grant_recipient.yaml").read_text(encoding="utf-8")
     text = text.replace("value: debarred", "value: suspended").replace("max(status) FILTER", "max(state) FILTER", 1)
     (tmp_path / "dim_grant_recipient.yaml").write_text(text, encoding="utf-8")
-    (broken,) = load_declarations(tmp_path).dimensions
+    (broken,) = read_declarations(tmp_path).dimensions
     (result,) = check_dimension(store, broken, ["expected_values_are_reproduced"])
     first, second = result.keys
     assert first.startswith("active_on_february_29: cannot be evaluated ([UNRESOLVED_COLUMN")
@@ -339,7 +339,7 @@ def test_the_history_is_compared_with_expected_values(
 @pytest.mark.slow
 def test_dagster_has_the_same_checklist(federal: Demonstration, remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCD_ALERT_WEBHOOK", "https://example.com/alerts")
-    declared = load_declarations(federal.declarations)
+    declared = read_declarations(federal.declarations)
     resources = {"warehouse": WarehouseResource(path=str(federal.warehouse), remote=remote)}
     shared = dg.Definitions(resources=resources, sensors=[alert_sensor()], executor=dg.in_process_executor)
     definitions = dg.Definitions.merge(ScdDimension(checklist=True).definitions(declared), shared)

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
-from scd_pipeline.cli.context import Settings, _load_path
+from scd_pipeline.cli.context import Settings, _read_path
 from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
@@ -88,7 +88,7 @@ def test_a_fact_in_a_file_references_the_dimensions_of_its_folder(tmp_path: Path
         "fact: fct_visit\ngrain: {visit: int}\nevent_time: visited_at\ndimensions: {city: dim_city}\n"
         "sources: {desk: {feed: {}}}\n"
     )
-    loaded = _load_path(str(tmp_path / "fct_visit.yaml"))
+    loaded = _read_path(str(tmp_path / "fct_visit.yaml"))
     assert ([fact.name for fact in loaded.facts], loaded.dimensions) == (["fct_visit"], ())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Dimension, Source, load_dimension
+from scd_pipeline.declaration import Dimension, Source, read_dimension
 from scd_pipeline.deliveries.discovery import declaration_folder, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import matching_partition_keys, partition_key
 from scd_pipeline.environment import EXAMPLE, Environment
@@ -24,7 +24,7 @@ def declared(tmp_path: Path) -> Dimension:
     for name in ("x_2024-01-01.csv", "x_2024-02-01.csv", "y_2024-02-01.csv"):
         (tmp_path / "in" / name).write_text("id,a\n1,x\n", encoding="utf-8")
     (tmp_path / "dim_x.yaml").write_text(TEXT, encoding="utf-8")
-    return load_dimension(tmp_path / "dim_x.yaml")
+    return read_dimension(tmp_path / "dim_x.yaml")
 
 
 def test_relative_paths_start_at_the_declaration(
@@ -70,7 +70,7 @@ def test_a_delivery_is_named_with_its_channel_if_several_exist(
             "{s: {snapshot: 'in/x_{date}.csv'}}", "{s: {snapshot: 'in/x_{date}.csv', feed: 'in/y_{date}.csv'}}"
         )
     )
-    both = load_dimension(tmp_path / "dim_x.yaml")
+    both = read_dimension(tmp_path / "dim_x.yaml")
     deliveries = discover_files(both)
     assert matching_partition_keys("2024-01-01", deliveries, both) == ["s.snapshot.2024-01-01"]
     assert matching_partition_keys("2024-02-01", deliveries, both) == ["s.feed.2024-02-01", "s.snapshot.2024-02-01"]

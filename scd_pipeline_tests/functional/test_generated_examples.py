@@ -18,7 +18,7 @@ from examples.casino.generator import THRESHOLDS, Casino
 from examples.demonstration import Demonstration, Options, Question
 from examples.federal import demo as federal_demo
 from examples.federal.generator import WEEKS, Grants
-from scd_pipeline import Pipeline, load_declarations
+from scd_pipeline import Pipeline, read_declarations
 from scd_pipeline_tests.semantics.specification import requirement
 
 Files = dict[str, set[tuple[str, ...]]]
@@ -329,7 +329,7 @@ def test_a_machine_has_the_same_history_in_one_table_and_in_two(remote: str, tmp
     for layout in ("true", "false"):
         file.write_text(text.replace("history_table: true", f"history_table: {layout}"), encoding="utf-8")
         (machine,) = (
-            table for table in load_declarations(demonstration.declarations).dimensions if "machine" in table.name
+            table for table in read_declarations(demonstration.declarations).dimensions if "machine" in table.name
         )
         with Pipeline(tmp_path / layout, remote=remote) as pipeline:
             pipeline.load(machine)

@@ -17,10 +17,10 @@ from scd_pipeline.declaration import (
     Dimension,
     Fact,
     ScdType,
-    load_declarations,
-    load_dimensions,
     parse,
     parse_declarations,
+    read_declarations,
+    read_dimensions,
 )
 from scd_pipeline.declaration.schema import declaration_schema
 from scd_pipeline.errors import UsageError
@@ -164,7 +164,7 @@ def test_a_fact_has_all_other_columns_of_its_sample_as_measures(tmp_path: Path) 
     project = tmp_path / "project"
     files = (tmp_path / "fct_slot_play_2024-03-01.csv", tmp_path / "player.csv")
     assert cli.main(["init", str(project), *(f"--from={file}" for file in files)]) == 0
-    (fact,) = load_declarations(project / "declarations").facts
+    (fact,) = read_declarations(project / "declarations").facts
     assert (fact.name, fact.event_time, fact.event_at) == ("fct_slot_play", "event_ts", "row")
     assert [(column.name, column.type) for column in fact.grain] == [("event_id", "string")]
     assert [(name, role.dimension.name, role.key) for name, role in fact.roles] == [
@@ -186,7 +186,7 @@ def test_the_last_of_several_samples_of_a_table_is_used(tmp_path: Path) -> None:
     for file, text in zip(files, ("zip,name\n1,A\n", "zip,name,area\n1,A,2\n"), strict=True):
         file.write_text(text, encoding="utf-8")
     assert cli.main(["init", str(tmp_path / "project"), *(f"--from={file}" for file in files)]) == 0
-    (city,) = load_dimensions(tmp_path / "project" / "declarations")
+    (city,) = read_dimensions(tmp_path / "project" / "declarations")
     assert city.attribute_names == ("name", "area")
 
 
@@ -254,7 +254,7 @@ def test_of_two_dimensions_with_one_key_that_with_the_type_of_the_fact_is_refere
         (tmp_path / name).write_text(text, encoding="utf-8")
     project = tmp_path / "project"
     assert cli.main(["init", str(project), *(f"--from={tmp_path / name}" for name in texts)]) == 0
-    (fact,) = load_declarations(project / "declarations").facts
+    (fact,) = read_declarations(project / "declarations").facts
     assert [name for name, _ in fact.roles] == [role]
 
 
@@ -306,7 +306,7 @@ def test_editors_validate_the_declarations_of_a_new_project(tmp_path: Path, caps
         (tmp_path / name).write_text(text, encoding="utf-8")
     project = tmp_path / "project"
     assert cli.main(["init", str(project), *(f"--from={tmp_path / name}" for name in samples)]) == 0
-    declared = load_declarations(project / "declarations")
+    declared = read_declarations(project / "declarations")
     assert [dimension.name for dimension in declared.dimensions] == ["dim_flags", "dim_shops"]
     for path in (project / "declarations").glob("*.yaml"):
         first, *_ = path.read_text(encoding="utf-8").splitlines()
@@ -330,7 +330,7 @@ def test_a_new_project_loads_and_passes_its_tests(
     rentals.write_text("rental,number,rented_at,price\n1,2,2024-03-02 10:00:00,5.00\n", encoding="utf-8")
     folder = tmp_path / "my shops"
     assert cli.main(["init", str(folder), "--from", str(rentals), "--from", str(sample)]) == 0
-    assert load_dimensions(folder / "declarations")[0].name == "dim_shops"
+    assert read_dimensions(folder / "declarations")[0].name == "dim_shops"
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SCD_REMOTE", remote)
     for name in ("SCD_DECLARATIONS", "SCD_WAREHOUSE"):

@@ -17,7 +17,7 @@ from scd_pipeline import queries
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, alerts
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.overdue import delivery_limits, overdue_check
-from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
+from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, read_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
@@ -42,7 +42,7 @@ def customer(tmp_path: Path) -> Dimension:
     """A declaration, and one delivery."""
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
     (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n2,Linz\n,Ulm\n", encoding="utf-8")
-    return load_dimension(tmp_path / "dim_customer.yaml")
+    return read_dimension(tmp_path / "dim_customer.yaml")
 
 
 def materialize(
@@ -168,7 +168,7 @@ def test_an_error_of_the_package_fails_the_run_with_its_message(
 ) -> None:
     materialize(spark, warehouse, customer)
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace("city: 2", "city: 1"), encoding="utf-8")
-    result = materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml"))
+    result = materialize(spark, warehouse, read_dimension(tmp_path / "dim_customer.yaml"))
     assert not result.success
     failure = result.failure_data_for_node("load_dim_customer")
     assert failure is not None
@@ -327,7 +327,7 @@ def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
     for name, attribute in (("customers", "city"), ("orders", "loyalty")):
         (tmp_path / f"{name}_2024-01-05.csv").write_text(f"id,{attribute}\n1,5\n,6\n", encoding="utf-8")
     description, metadata = failure_description(
-        materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml"))
+        materialize(spark, warehouse, read_dimension(tmp_path / "dim_customer.yaml"))
     )
     assert [line.partition(" [")[0] for line in description.splitlines()] == [
         "crm.snapshot.2024-01-05: rejected",
@@ -352,7 +352,7 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
     keys = ["2024-01-01", "2024-01-02"]
     tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
     resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
-    assets = [dimension_assets(load_dimension(tmp_path / "dim_customer.yaml"))]
+    assets = [dimension_assets(read_dimension(tmp_path / "dim_customer.yaml"))]
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
         done = dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
@@ -453,7 +453,7 @@ def test_each_version_of_a_source_table_is_loaded(spark: SparkSession, warehouse
     """A missing table has no deliveries."""
     text = DECLARATION.replace('"customers_{date}.csv"', "{path: table, format: delta, versions: true}")
     (tmp_path / "dim_customer.yaml").write_text(text, encoding="utf-8")
-    customer = load_dimension(tmp_path / "dim_customer.yaml")
+    customer = read_dimension(tmp_path / "dim_customer.yaml")
     assert materialize(spark, warehouse, customer).success
     for number, city in enumerate(("Graz", "Wien"), 1):
         rows = spark.sql(f"SELECT '1' AS id, '{city}' AS city")
@@ -479,7 +479,7 @@ def test_version_counts_with_several_sources_are_those_of_the_table(
     )
     (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n2,Linz\n", encoding="utf-8")
     (tmp_path / "shop_2024-01-02.csv").write_text("id,tier\n2,gold\n5,gold\n", encoding="utf-8")
-    result = materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml"))
+    result = materialize(spark, warehouse, read_dimension(tmp_path / "dim_customer.yaml"))
     names = ("versions_opened", "versions_closed")
     events = result.asset_materializations_for_node("load_dim_customer")
     table_metadata = {
@@ -503,7 +503,7 @@ def test_examples_and_plots_omit_personal_attributes(spark: SparkSession, wareho
     for day, phone in (("01", "1"), ("02", "2")):
         row = f"id,city,phone,name\n1,Graz,{phone},Ann Secret\n"
         (tmp_path / f"customers_2024-01-{day}.csv").write_text(row, encoding="utf-8")
-    customer = load_dimension(tmp_path / "dim_customer.yaml")
+    customer = read_dimension(tmp_path / "dim_customer.yaml")
     result = materialize(spark, warehouse, customer)
     metadata = str(metadata_by_asset(result))
     plots = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", metadata)]

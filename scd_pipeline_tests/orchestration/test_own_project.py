@@ -14,7 +14,7 @@ from dagster._core.events import AssetMaterializationPlannedData
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.scaffolder import DimensionScaffolder, SampleParams
-from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Source, load_declarations
+from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Source, read_declarations
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -148,18 +148,18 @@ def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
 
 def test_a_missing_dimension_is_reported_at_its_role(project: Path) -> None:
     sales = project / "sales" / "fct_sale.yaml"
-    assert located_codes(lambda: load_declarations(sales)) == [(f"{sales}:4", "dimensions.customer", "UNKNOWN_NAME")]
+    assert located_codes(lambda: read_declarations(sales)) == [(f"{sales}:4", "dimensions.customer", "UNKNOWN_NAME")]
 
 
 def test_further_declarations_are_read_for_their_dimensions_alone(project: Path) -> None:
     """Once each, though the folder contains the file itself; a second dimension of one name is an error."""
     customers, sales = project / "customers" / "dim_customers.yaml", project / "sales" / "fct_sale.yaml"
-    declared = load_declarations(sales, dimensions=[customers.parent, customers, sales.parent])
+    declared = read_declarations(sales, dimension_paths=[customers.parent, customers, sales.parent])
     assert [fact.name for fact in declared.facts] == ["fct_sale"]
     assert declared.dimensions == ()
     duplicate = project.parent / "duplicate.yaml"
     duplicate.write_text(customers.read_text(encoding="utf-8"), encoding="utf-8")
-    reported = located_codes(lambda: load_declarations(duplicate, dimensions=[customers]))
+    reported = located_codes(lambda: read_declarations(duplicate, dimension_paths=[customers]))
     assert reported == [(f"{duplicate}:2", "dimension", "NAME_IN_USE")]
 
 
@@ -167,7 +167,7 @@ def test_a_faulty_declaration_of_another_component_is_located(project: Path) -> 
     faulty = project.parent / "faulty.yaml"
     faulty.write_text("dimension: dim_customers\nbusiness_key: id\n", encoding="utf-8")
     sales = project / "sales" / "fct_sale.yaml"
-    reported = located_codes(lambda: load_declarations(sales, dimensions=[faulty]))
+    reported = located_codes(lambda: read_declarations(sales, dimension_paths=[faulty]))
     assert reported == [(f"{faulty}:1", "sources", "MISSING_VALUE")], "the fact itself is valid"
 
 
@@ -188,7 +188,7 @@ def test_the_scaffolder_keeps_existing_files(tmp_path: Path) -> None:
     scaffold(folder / "defs.yaml", dimension="dim_supplier", append=True)
     text = (folder / "defs.yaml").read_text(encoding="utf-8")
     assert text.count("type: scd_pipeline.components.ScdDimension") == 2
-    assert [d.name for d in load_declarations(folder).dimensions] == ["dim_customers", "dim_supplier"]
+    assert [d.name for d in read_declarations(folder).dimensions] == ["dim_customers", "dim_supplier"]
     assert not list(defs.rglob("warehouse.py"))
     with pytest.raises(UsageError) as existing:
         scaffold(folder / "defs.yaml", append=True)

@@ -13,7 +13,7 @@ import pytest
 from scd_pipeline.components import assets
 from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.partitions import delivery_partitions
-from scd_pipeline.declaration import Dimension, load_dimension
+from scd_pipeline.declaration import Dimension, read_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.errors import ConflictError
@@ -38,7 +38,7 @@ def customer(tmp_path: Path) -> Dimension:
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
     for day in DAYS:
         (tmp_path / f"customers_{day}.csv").write_text("id,city\n1,Graz\n", encoding="utf-8")
-    return load_dimension(tmp_path / "dim_customer.yaml")
+    return read_dimension(tmp_path / "dim_customer.yaml")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from scd_pipeline.components.alerts import alert_sensor, send_alert
 from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
-from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, load_dimension
+from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, read_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.table_states import table_states
@@ -61,7 +61,7 @@ def _load_job() -> None:
 @pytest.fixture
 def customer(tmp_path: Path) -> Dimension:
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
-    return load_dimension(tmp_path / "dim_customer.yaml")
+    return read_dimension(tmp_path / "dim_customer.yaml")
 
 
 class Ticks:
@@ -312,7 +312,7 @@ def test_each_commit_of_a_table_starts_a_run_at_once(option: str, tmp_path: Path
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
     log = tmp_path / "table" / "_delta_log"
     log.mkdir(parents=True)
-    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick = Ticks(read_dimension(tmp_path / "dim_customer.yaml"))
     for version in range(3):
         (log / f"{version:020}.json").touch()
         assert len(tick(1).run_requests or ()) == 1
@@ -324,7 +324,7 @@ def test_a_parquet_table_is_complete_once_it_is_unchanged(tmp_path: Path) -> Non
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
     (tmp_path / "table" / "day=2024-01-01").mkdir(parents=True)
     (tmp_path / "table" / "day=2024-01-01" / "part.parquet").touch()
-    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick = Ticks(read_dimension(tmp_path / "dim_customer.yaml"))
     assert "waiting for files that are still being written: table table" in str(tick(1).skip_reason)
     assert len(tick(6).run_requests or ()) == 1
 
@@ -334,7 +334,7 @@ def test_a_missing_table_starts_no_run(path: str, tmp_path: Path) -> None:
     """Nor does a dropped table. A recreated table does, though it has a version seen before."""
     channel = f'{{path: "{path}", format: delta, partition: day}}'
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
-    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick = Ticks(read_dimension(tmp_path / "dim_customer.yaml"))
     assert not tick(1).run_requests
     assert not tick(6).run_requests
     if path == "table":
@@ -353,7 +353,7 @@ def test_a_missing_table_starts_no_run(path: str, tmp_path: Path) -> None:
 def test_a_table_that_is_created_again_between_two_ticks_is_new(tmp_path: Path) -> None:
     channel = "{path: table, format: delta, partition: day}"
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
-    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick = Ticks(read_dimension(tmp_path / "dim_customer.yaml"))
     log = tmp_path / "table" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").touch()
@@ -370,7 +370,7 @@ def test_a_run_reads_a_parquet_table_only_as_the_sensor_saw_it(tmp_path: Path) -
     part = tmp_path / "table" / "day=2024-01-01" / "part.parquet"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"1")
-    dimension = load_dimension(tmp_path / "dim_customer.yaml")
+    dimension = read_dimension(tmp_path / "dim_customer.yaml")
     tick = Ticks(dimension)
     tick(1)
     (request,) = tick(6).run_requests or ()
@@ -387,7 +387,7 @@ def test_a_file_name_that_is_not_text_is_escaped(tmp_path: Path) -> None:
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('{snapshot: "customers_{date}.csv"}', feed))
     for name in (b"one.csv", b"M\xfcller.csv", b" .csv"):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("id,city,at\n1,Graz,2024-01-01\n")
-    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick = Ticks(read_dimension(tmp_path / "dim_customer.yaml"))
     tick(1)
     (request,) = tick(6).run_requests or ()
     assert set(files_of(request)) == {"one", r"M\xfcller"}
@@ -398,7 +398,7 @@ def test_a_file_may_have_any_name_that_its_path_allows(tmp_path: Path) -> None:
     feed = '{feed: {path: "{delivery}.csv", effective_at: at}}'
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('{snapshot: "customers_{date}.csv"}', feed))
     (tmp_path / "table orders.csv").write_text("id,city,at\n1,Graz,2024-01-01\n")
-    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick = Ticks(read_dimension(tmp_path / "dim_customer.yaml"))
     tick(1)
     (request,) = tick(6).run_requests or ()
     assert set(files_of(request)) == {"table orders"}

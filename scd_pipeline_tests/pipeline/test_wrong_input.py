@@ -28,9 +28,9 @@ from scd_pipeline import (
     Snapshot,
     Source,
     UsageError,
-    load_declarations,
-    load_dimension,
-    load_dimensions,
+    read_declarations,
+    read_dimension,
+    read_dimensions,
 )
 
 CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))
@@ -103,7 +103,7 @@ CONSTRUCTORS: dict[type, Callable[..., object]] = {
     Fact: fact,
     Delivery: lambda **arguments: Delivery(**{"source": "crm", "name": "1", **arguments}).batch(CUSTOMER),
 }
-FUNCTIONS = {function.__name__: function for function in (load_declarations, load_dimension, load_dimensions)}
+FUNCTIONS = {function.__name__: function for function in (read_declarations, read_dimension, read_dimensions)}
 
 
 @pytest.mark.parametrize("kind", VALUES)

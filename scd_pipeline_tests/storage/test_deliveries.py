@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, StructField, TimestampType
 
-from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, Snapshot, Source, load_dimension
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, Snapshot, Source, read_dimension
 from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.deliveries.source_commits import PartitionChanges, partition_changes
@@ -502,7 +502,7 @@ def test_the_options_of_a_channel_and_of_its_columns_are_applied(
     if kind == "json":
         lines = [json.dumps({name: value or None for name, value in row.items()}) for row in ROWS]
     (tmp_path / f"items_2024-02-01.{kind}").write_text("\n".join(lines), encoding="utf-8")
-    dimension = load_dimension(tmp_path / "dim_item.yaml")
+    dimension = read_dimension(tmp_path / "dim_item.yaml")
     load_plan = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark, base=tmp_path))
     rows = load_plan.changed_rows.select("id", "label", "size", "effective_from").toArrow().to_pylist()
     assert_same_rows(

@@ -25,7 +25,7 @@ from scd_pipeline_tests.unit.test_patterns import INVALID, dimension_with_format
 from scd_pipeline_tests.unit.test_spec_dimension import PYTHON_ONLY, customer
 from scd_pipeline_tests.unit.test_stored_declaration import DIFFERENCES, compare
 from scd_pipeline_tests.unit.test_yaml_faults import ALIAS_IN_ITSELF, WHOLE_TEXTS, cases, declaration_errors, plain
-from scd_pipeline_tests.unit.test_yaml_load import FILES, load_files
+from scd_pipeline_tests.unit.test_yaml_files import FILES, read_files
 
 MESSAGES = r"""
 # ATTRIBUTE_SOURCE
@@ -447,7 +447,7 @@ def declare(name: str, folder: Path) -> object:
     if name in INVALID_PATTERNS:
         return dimension_with_format(INVALID_PATTERNS[name])
     if name in FILES:
-        return load_files(folder, name)
+        return read_files(folder, name)
     return compare(name)
 
 

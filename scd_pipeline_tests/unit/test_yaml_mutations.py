@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scd_pipeline.declaration import parse
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests.unit.test_yaml_faults import FEED, FLAT, SNAPSHOT, TWO
-from scd_pipeline_tests.unit.test_yaml_load import LONG, SHORT
+from scd_pipeline_tests.unit.test_yaml_files import LONG, SHORT
 
 TEXTS = [SNAPSHOT, FEED, TWO, FLAT, SHORT, LONG]
 SCALARS = [

@@ -24,7 +24,7 @@ from scd_pipeline.declaration import (
 from scd_pipeline.declaration.attribute import PREVIOUS
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 from scd_pipeline.declaration.names import is_column_name
-from scd_pipeline_tests.unit.test_yaml_load import LONG, SHORT
+from scd_pipeline_tests.unit.test_yaml_files import LONG, SHORT
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
 MAYBE = st.none() | TEXT

@@ -16,7 +16,7 @@ import pytest
 
 from scd_pipeline.components import ScdDimension, WarehouseResource, alert_sensor
 from scd_pipeline.components.code_location import describe_code_location
-from scd_pipeline.declaration import Declarations, Dimension, load_declarations
+from scd_pipeline.declaration import Declarations, Dimension, read_declarations
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import audit_properties, audit_schema
 from scd_pipeline.delta.change_log import log_properties, log_schema
@@ -102,7 +102,7 @@ def copy(warehouse: str, folder: Path, *broken: Broken) -> Declarations:
         text = file.read_text(encoding="utf-8")
         assert text.count(each.old) == 1, each
         file.write_text(text.replace(each.old, each.new), encoding="utf-8")
-    return load_declarations(target)
+    return read_declarations(target)
 
 
 def code_location(declared: Declarations, **options: Any) -> CodeLocation:
@@ -171,7 +171,7 @@ def assert_broken(folder: Path, *broken: Broken) -> None:
 @pytest.fixture(scope="module")
 def casino() -> tuple[Declarations, CodeLocation]:
     """The declarations of the casino and their code location."""
-    declared = load_declarations(EXAMPLES / "casino" / "declarations")
+    declared = read_declarations(EXAMPLES / "casino" / "declarations")
     return declared, code_location(declared)
 
 
@@ -309,7 +309,7 @@ def test_operation_runbooks_audit_retention_alerts_and_product_card(
     assert good["audit_is_retained"].evidence.endswith("7 years; table property delta.appendOnly: true")
     assert good["alerts_are_sent"].evidence == "sensor alerts by webhook"
     assert good["product_card_is_linked"].evidence.endswith("https://example.com/casino/dim_player")
-    federal = load_declarations(EXAMPLES / "federal" / "declarations")
+    federal = read_declarations(EXAMPLES / "federal" / "declarations")
     assert {dimension.audit_retention_years for dimension in federal.dimensions} == {10}
     audit = {**player.tables, "dim_player_audit": replace(player.tables["dim_player_audit"], properties={})}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline.declaration import Dimension, Fact, load_declarations, parse
+from scd_pipeline.declaration import Dimension, Fact, parse, read_declarations
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.schema import declaration_properties
 from scd_pipeline.errors import DeclarationError, ValidationError
@@ -33,7 +33,7 @@ attributes:
 
 def declared(warehouse: str, name: str) -> Dimension | Fact:
     """A table of a reference warehouse."""
-    tables = load_declarations(EXAMPLES / warehouse / "declarations")
+    tables = read_declarations(EXAMPLES / warehouse / "declarations")
     return next(table for table in (*tables.dimensions, *tables.facts) if table.name == name)
 
 

@@ -1,4 +1,4 @@
-"""Loading of declarations from YAML, with one dimension or fact in each document."""
+"""Reading of declarations from YAML files, with one dimension or fact in each document."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Declarations:
     facts: tuple[Fact, ...] = ()
 
 
-def load_dimension(path: str | Path) -> Dimension:
+def read_dimension(path: str | Path) -> Dimension:
     """Return the only dimension of a file.
 
     Raises:
         DeclarationError: With every error of the file and its line (S28), or the file does not declare exactly one.
     """
-    dimensions = load_dimensions(path)
+    dimensions = read_dimensions(path)
     if len(dimensions) != 1:
         problem = f"{len(dimensions)} dimensions are declared where one is expected"
         raise DeclarationError(
@@ -49,7 +49,7 @@ def load_dimension(path: str | Path) -> Dimension:
     return dimensions[0]
 
 
-def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
+def read_dimensions(path: str | Path) -> tuple[Dimension, ...]:
     """Return the dimensions of a file, or of all `.yaml` and `.yml` files in a folder, in order of the file names.
 
     Files named `defs` and `component` are skipped: they are Dagster's.
@@ -57,7 +57,7 @@ def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
     Raises:
         DeclarationError: With every error of all files, each with its file and line (S28).
     """
-    return load_declarations(path).dimensions
+    return read_declarations(path).dimensions
 
 
 def _files(path: str | Path) -> list[Path]:
@@ -99,19 +99,19 @@ def _may_declare(file: Path) -> bool:
     return is_yaml and file.stem not in _DAGSTER_FILES and not file.is_dir()
 
 
-def load_declarations(path: str | Path, *, dimensions: Sequence[str | Path] = ()) -> Declarations:
+def read_declarations(path: str | Path, *, dimension_paths: Sequence[str | Path] = ()) -> Declarations:
     """Return the dimensions and the facts that a file, or all files in a folder, declare.
 
     Args:
         path: The file or folder.
-        dimensions: Further files or folders, whose dimensions the facts may reference; they are not returned.
+        dimension_paths: Further files or folders, whose dimensions the facts may reference; they are not returned.
 
     Raises:
-        DeclarationError: As for `load_dimensions`, with the errors of all files.
+        DeclarationError: As for `read_dimensions`, with the errors of all files.
     """
     files = _files(path)
     own = {file.resolve() for file in files}
-    further = [file for location in dimensions for file in _files(location) if file.resolve() not in own]
+    further = [file for location in dimension_paths for file in _files(location) if file.resolve() not in own]
     return _parsed(files, {file.resolve(): file for file in further}.values())
 
 

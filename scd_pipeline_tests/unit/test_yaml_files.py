@@ -17,9 +17,9 @@ from scd_pipeline.declaration import (
     SignOff,
     Snapshot,
     Source,
-    load_dimension,
-    load_dimensions,
     parse,
+    read_dimension,
+    read_dimensions,
 )
 from scd_pipeline_tests.unit.test_yaml_faults import located_codes
 
@@ -249,15 +249,15 @@ def test_hidden_files_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "dim_customer.yaml").write_text(SHORT, encoding="utf-8")
     (tmp_path / ".#dim_customer.yaml").symlink_to("user@host.1234")
     (tmp_path / "._dim_customer.yaml").write_bytes(b"\x00\x05\xff")
-    assert [dimension.name for dimension in load_dimensions(tmp_path)] == ["dim_customer"]
+    assert [dimension.name for dimension in read_dimensions(tmp_path)] == ["dim_customer"]
 
 
 def test_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "b.yml").write_text(SHORT)
     (tmp_path / "a.YAML").write_bytes(b"\xef\xbb\xbf" + LONG.replace("dim_customer", "dim_person").encode())
     (tmp_path / "notes.txt").write_text("no declaration")
-    assert [d.name for d in load_dimensions(tmp_path)] == ["dim_person", "dim_customer"]
-    assert load_dimension(str(tmp_path / "b.yml")).origin == f"{tmp_path / 'b.yml'}:1"
+    assert [d.name for d in read_dimensions(tmp_path)] == ["dim_person", "dim_customer"]
+    assert read_dimension(str(tmp_path / "b.yml")).origin == f"{tmp_path / 'b.yml'}:1"
 
 
 FILES: dict[str, tuple[dict[str, bytes], str, str, str, str]] = {
@@ -275,18 +275,18 @@ FILES: dict[str, tuple[dict[str, bytes], str, str, str, str]] = {
 }
 
 
-def load_files(folder: Path, name: str) -> Dimension:
+def read_files(folder: Path, name: str) -> Dimension:
     """Write the files of a case into the folder, and return the dimension that they declare."""
     files, path, *_ = FILES[name]
     for file, content in files.items():
         (folder / file).write_bytes(content)
-    return load_dimension(folder / path)
+    return read_dimension(folder / path)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_unreadable_file_or_folder_is_reported(tmp_path: Path, name: str) -> None:
     _, _, location, field, code = FILES[name]
-    assert located_codes(lambda: load_files(tmp_path, name)) == [(f"{tmp_path}{location}", field, code)]
+    assert located_codes(lambda: read_files(tmp_path, name)) == [(f"{tmp_path}{location}", field, code)]
 
 
 def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_bytes(b"\xff")
     (tmp_path / "c.yaml").write_text(SHORT.replace("dim_customer", "DIM_CLIENT"))
     (tmp_path / "d.yaml").write_text(SHORT.replace("dim_customer", "dim_client"))
-    assert located_codes(lambda: load_dimension(tmp_path)) == [
+    assert located_codes(lambda: read_dimension(tmp_path)) == [
         (f"{tmp_path}/a.yaml:9", "attributes.city.scd", "INVALID_SCD_TYPE"),
         (f"{tmp_path}/b.yaml:1", "file", "UNREADABLE_FILE"),
         (f"{tmp_path}/d.yaml:1", "dimension", "NAME_IN_USE"),
