@@ -210,6 +210,6 @@ def run_demo(
 
 
 def _summary(result: LoadResult) -> str:
-    loaded = sum(batch.outcome == "accepted" for batch in result.batches)
-    actions = ", ".join(f"{count:,} {action}" for action, count in result.rows.items()) or "no changes"
+    loaded = sum(batch.outcome == "accepted" for batch in result.results)
+    actions = ", ".join(f"{count:,} {action}" for action, count in result.row_counts.items()) or "no changes"
     return f"{loaded:3} deliveries; rows: {actions}"

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from scd_pipeline.load.retry import Retry as Retry
     from scd_pipeline.load.run import LoadResult as LoadResult
     from scd_pipeline.operations.check import CheckResult as CheckResult
+    from scd_pipeline.operations.repair import RepairResult as RepairResult
     from scd_pipeline.operations.status import SourceStatus as SourceStatus
     from scd_pipeline.operations.status import Status as Status
     from scd_pipeline.operations.status import TableStatus as TableStatus
@@ -64,6 +65,7 @@ _NEEDS_SPARK = {
     "LoadPlan": "scd_pipeline.load.load_plan",
     "LoadResult": "scd_pipeline.load",
     "Pipeline": "scd_pipeline.pipeline",
+    "RepairResult": "scd_pipeline.operations.repair",
     "Retry": "scd_pipeline.load",
     "SourceStatus": "scd_pipeline.operations.status",
     "Status": "scd_pipeline.operations.status",
@@ -103,6 +105,7 @@ __all__ = [
     "LoadPlan",
     "LoadResult",
     "Pipeline",
+    "RepairResult",
     "RetireGuard",
     "Retry",
     "Role",

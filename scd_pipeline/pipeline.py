@@ -360,7 +360,7 @@ class Pipeline:
         without_log: bool = False,
         now: Time | None = None,
         run_id: str = "",
-    ) -> repair.Repair:
+    ) -> repair.RepairResult:
         """Replace the rows of a dimension that differ from its change log, because another program changed them.
 
         Args:

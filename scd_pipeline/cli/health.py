@@ -128,10 +128,10 @@ def repair(
         if rows.values or not output.is_table:
             output.write_collected(ordered, rows)
     if result.table_version is None:
-        counts = ", ".join(f"{count} to {action}" for action, count in result.rows.items())
+        counts = ", ".join(f"{count} to {action}" for action, count in result.row_counts.items())
         state = "nothing was written"
     else:
-        counts, state = row_summary(result.rows), f"table version {result.table_version}"
+        counts, state = row_summary(result.row_counts), f"table version {result.table_version}"
     _summarize(f"{declared.name}: {counts or 'no row differs'}; {state}", output)
     return ExitCode.DONE
 

@@ -99,7 +99,7 @@ def load(
                 create_views(warehouse, [item.name], facts, failed=warn)
             keys = _partition_keys(item, deliveries)
             changed = [
-                (key, batch) for key, batch in zip(keys, result.batches, strict=True) if batch.outcome != "unchanged"
+                (key, batch) for key, batch in zip(keys, result.results, strict=True) if batch.outcome != "unchanged"
             ]
             table_records = [_record(item.name, key, batch) for key, batch in changed]
             records += table_records
@@ -135,7 +135,7 @@ def _print_result(result: LoadResult, rows: Rows, batches: Sequence[BatchResult]
         report(load_summary(result))
     for warning in result.warnings:
         warn(str(warning))
-    for batch in result.batches:
+    for batch in result.results:
         if batch.outcome == "rejected":
             error(str(batch))
         elif batch.code:

@@ -80,8 +80,8 @@ def delivery_counts(
 
 def log_counts(result: LoadResult, *, entities: str = "entities") -> dict[str, Any]:
     """Return deliveries by outcome, and the rows read, quarantined, new, changed and deleted of the accepted ones."""
-    outcomes = [batch.outcome for batch in result.batches]
-    accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
+    outcomes = [batch.outcome for batch in result.results]
+    accepted = [batch for batch in result.results if batch.outcome == "accepted"]
     counts = {f"deliveries_{outcome}": outcomes.count(outcome) for outcome in OUTCOMES}
     return {**counts, **_batch_counts(accepted, entities), "seconds": round(result.seconds, 1)}
 
@@ -91,7 +91,7 @@ def table_counts(result: LoadResult, audit: AuditResult | None = None) -> dict[s
 
     For a fact also the written rows with the key of the unknown member, by role.
     """
-    counts: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ROW_ACTIONS.items()}
+    counts: dict[str, Any] = {name: result.row_counts.get(action, 0) for action, name in _ROW_ACTIONS.items()}
     counts |= {f"unknown_members_{role}": count for role, count in result.unknown_members.items()}
     return {**counts, **(_table_effect(audit.counts) if audit else {}), "seconds": round(result.seconds, 1)}
 
@@ -155,7 +155,7 @@ def _batch_counts(batches: Sequence[BatchResult], entities: str) -> dict[str, in
 
 def last_deliveries(result: LoadResult) -> dict[str, Any]:
     """Return the last deliveries of a load that had an effect or were rejected, as a table."""
-    last = [batch for batch in result.batches if batch.outcome != "unchanged"][-_MAX_ITEMS:]
+    last = [batch for batch in result.results if batch.outcome != "unchanged"][-_MAX_ITEMS:]
     return {"last_deliveries": dg.MetadataValue.table([_delivery_record(batch) for batch in last])} if last else {}
 
 
@@ -179,7 +179,7 @@ def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None
     metadata: dict[str, Any] = {}
     if result.examples:
         metadata["examples"] = dg.MetadataValue.table([_example_record(row, dimension) for row in result.examples])
-    accepted = [batch for batch in result.batches if batch.outcome == "accepted"][-_MAX_ITEMS:]
+    accepted = [batch for batch in result.results if batch.outcome == "accepted"][-_MAX_ITEMS:]
     if accepted and dimension.has_windows:
         bars = [
             (label, *_version_counts(batch, audit))

@@ -140,7 +140,7 @@ def _load_and_record(
         logged |= not_materialized(context, dimension.name, stored)
     if has_failed and not logged:
         # The load may have changed the table by the declaration alone: facts follow the events of the table.
-        logged = _event_without_delivery(stored, has_changes=any(report.result.rows.values()))
+        logged = _event_without_delivery(stored, has_changes=any(report.result.row_counts.values()))
     # Dagster records the partitions of a step that succeeds; this step records those of one that fails.
     yielded: dict[str | None, BatchResult | None] = {}
     if not has_partitions:
@@ -201,7 +201,7 @@ def _load(
     context.log.info(load_summary(report.result))
     for warning in report.result.warnings:
         context.log.warning(str(warning))
-    batches = selection.by_partition(report.result.batches)
+    batches = selection.by_partition(report.result.results)
     return _PartitionedLoad(report, batches, selection.unresolved, data_versions)
 
 

@@ -105,14 +105,14 @@ class AuditResult:
     """The effect of a recording.
 
     Attributes:
-        dimension: The name of the dimension.
+        table: The name of the dimension.
         counts_by_delivery: The changes by delivery (`source/channel/delivery`).
         table_version: The version of the audit after the last recorded commit.
         versions_by_attribute: The number of versions that new values of an attribute opened, by delivery; no deliveries
             if no entity existed before the load.
     """
 
-    dimension: str
+    table: str
     counts_by_delivery: Mapping[str, TransitionCounts]
     table_version: int
     versions_by_attribute: Mapping[str, Counter[str]] = field(default_factory=dict)

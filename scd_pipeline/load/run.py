@@ -55,9 +55,9 @@ class LoadResult:
     """The effect of a load.
 
     Attributes:
-        dimension: The name of the dimension or the fact.
-        batches: The result of each delivery, in their order.
-        rows: The number of changed rows of the table, by row action.
+        table: The name of the dimension or the fact.
+        results: The result of each delivery, in their order.
+        row_counts: The number of changed rows of the table, by row action.
         table_version: The version of the table after the load's commit.
         log_version: The version of the change log after the load's commit.
         seconds: The duration.
@@ -68,9 +68,9 @@ class LoadResult:
         step: Between the steps of a load, the commits and what the audit is computed from; None in the result.
     """
 
-    dimension: str
-    batches: tuple[BatchResult, ...]
-    rows: dict[str, int]
+    table: str
+    results: tuple[BatchResult, ...]
+    row_counts: dict[str, int]
     table_version: int
     log_version: int
     seconds: float
@@ -83,7 +83,7 @@ class LoadResult:
     @property
     def rejected(self) -> tuple[BatchResult, ...]:
         """The results of the rejected deliveries."""
-        return tuple(batch for batch in self.batches if batch.outcome == "rejected")
+        return tuple(batch for batch in self.results if batch.outcome == "rejected")
 
     def raise_if_rejected(self) -> None:
         """Raise the error of the first rejected delivery, if any.

@@ -53,12 +53,12 @@ _IN_TABLE, _IS_STALE, _STORED = "_table", "_is_stale", "_stored_"
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class RepairResult:
     """What a repair changes, or would change.
 
     Attributes:
         table: The dimension.
-        rows: The number of rows by row action: "open" for missing ones, "overwrite" and "remove",
+        row_counts: The number of rows by row action: "open" for missing ones, "overwrite" and "remove",
             and without a change log "close".
         differences: A row for each row that differs: `_action`, the business key, the surrogate key, and
             `changed_columns`, the names of the columns that a repair changes.
@@ -68,7 +68,7 @@ class Repair:
     """
 
     table: str
-    rows: Mapping[str, int]
+    row_counts: Mapping[str, int]
     differences: DataFrame
     commit: PipelineCommit | None = None
     table_version: int | None = None
@@ -76,7 +76,7 @@ class Repair:
     @property
     def has_differences(self) -> bool:
         """Whether any row differs from the change log."""
-        return any(self.rows.values())
+        return any(self.row_counts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def repair(
     run_id: str = "",
     dry_run: bool = False,
     retry: Retry | None = None,
-) -> Repair:
+) -> RepairResult:
     """Replace the rows of a dimension that differ from its change log, and record that in the audit.
 
     Afterwards, the table has applied the whole log, and loads accept the commits of the other program. The cost is that
@@ -134,7 +134,7 @@ def repair(
         RetriesExhausted: Every attempt met a write conflict.
     """
 
-    def attempt() -> Repair:
+    def attempt() -> RepairResult:
         stored = _read(warehouse, dimension)
         result = plan_repair(stored.dimension, stored.pairs, _action())
         if dry_run or not (result.has_differences or stored.is_foreign):
@@ -245,7 +245,7 @@ def _action() -> Column:
     return F.when(F.col("_old").isNull(), OPEN).when(F.col("_new").isNull(), REMOVE).otherwise(OVERWRITE)
 
 
-def plan_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> Repair:
+def plan_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> RepairResult:
     """Return what a repair would change.
 
     Args:
@@ -260,7 +260,7 @@ def plan_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> Repai
         changed_columns(dimension).alias(CHANGED_COLUMNS),
     )
     counts = {row[ACTION]: int(row["count"]) for row in differences.groupBy(ACTION).count().collect()}
-    return Repair(dimension.name, {name: counts[name] for name in ACTIONS if name in counts}, differences)
+    return RepairResult(dimension.name, {name: counts[name] for name in ACTIONS if name in counts}, differences)
 
 
 def append_repair_rows(warehouse: Warehouse, dimension: Dimension, rows: DataFrame, run_id: str) -> None:

@@ -33,7 +33,7 @@ from scd_pipeline.expressions import all_of, any_of, col
 from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.schema import open_end
-from scd_pipeline.operations.repair import Repair, append_repair_rows, plan_repair
+from scd_pipeline.operations.repair import RepairResult, append_repair_rows, plan_repair
 
 _NEXT_START, _NUMBER, _COUNT = "_next_start", "_number", "_count"
 _IS_CHANGED, _IS_REMOVED, _OLD, _NEW = "_is_changed", "_is_removed", "_old", "_new"
@@ -48,7 +48,7 @@ def repair_without_log(
     reason: str = "repair",
     run_id: str = "",
     dry_run: bool = False,
-) -> Repair:
+) -> RepairResult:
     """Remove overlaps: end a version that would overlap the next one where that one starts, in one commit.
 
     The audit `<dimension>_audit`, which is created if it does not exist, gets a REPAIRED row with the old and the new

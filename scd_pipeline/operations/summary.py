@@ -22,16 +22,16 @@ def row_summary(rows: Mapping[str, int]) -> str:
 
 def load_summary(result: LoadResult) -> str:
     """Return the outcomes and row actions of a load in one line."""
-    outcomes = [batch.outcome for batch in result.batches]
+    outcomes = [batch.outcome for batch in result.results]
     deliveries = [f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes]
     parts = [
         f"deliveries: {', '.join(deliveries) or 'none'}",
-        f"rows: {row_summary(result.rows) or 'none changed'}",
+        f"rows: {row_summary(result.row_counts) or 'none changed'}",
         unknown_members_summary(result.unknown_members),
         f"table version {result.table_version}",
         f"{result.seconds:.1f} s",
     ]
-    return f"{result.dimension}: {'; '.join(part for part in parts if part)}"
+    return f"{result.table}: {'; '.join(part for part in parts if part)}"
 
 
 def summary_columns(names: Sequence[str], dimension: Dimension) -> list[str]:

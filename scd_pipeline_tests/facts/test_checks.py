@@ -206,7 +206,7 @@ def test_an_attribute_declared_since_the_last_delivery_violates_no_invariant(pla
         results = [*check.check_dimension(played, PLAYER_SINCE), *check.check_fact(played, PLAY_SINCE)]
         assert [result.rule for result in results] == [*check.dimension_rules(PLAYER_SINCE), *check.FACT_RULES]
         assert [str(result) for result in results if not result.passed] == []
-        assert load(played, PLAY_SINCE).rows in ({"overwrite": 3}, {})
+        assert load(played, PLAY_SINCE).row_counts in ({"overwrite": 3}, {})
 
 
 def test_a_missing_dimension_is_reported(recorded: Warehouse) -> None:

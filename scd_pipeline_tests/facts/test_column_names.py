@@ -107,7 +107,7 @@ def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> Non
     )
     assert all(result.passed for result in check_fact(loaded, played()))
     before = loaded.table("dim_player").last_commit().newest
-    assert load(loaded, MEMBER, [players("3", LATE.splitlines()[1] + "\n" + LATE.splitlines()[-1])]).rows == {}
+    assert load(loaded, MEMBER, [players("3", LATE.splitlines()[1] + "\n" + LATE.splitlines()[-1])]).row_counts == {}
     assert loaded.table("dim_player").last_commit().newest == before
 
 

@@ -68,9 +68,9 @@ def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehous
             )
         ],
     )
-    assert result.rows == {"open": 6}
+    assert result.row_counts == {"open": 6}
     assert result.unknown_members == {"player": 2, "partner": 5}
-    (batch,) = result.batches
+    (batch,) = result.results
     assert batch.undeclared == ("player_key", "play_row"), "derived columns are never read"
     assert_same_rows(
         """
@@ -122,8 +122,8 @@ def test_a_plan_of_a_fact_has_the_keys_of_the_planned_dimension(played: Warehous
     keys = _keys_by_play(planned.changed_rows)
     load(played, PLAYER, [players("2", LATE)])
     result = load(played, PLAY, delivered)
-    assert (planned.row_counts, planned.unknown_members) == (result.rows, result.unknown_members)
-    assert result.rows == {"overwrite": 1, **({"open": 2} if delivered else {})}
+    assert (planned.row_counts, planned.unknown_members) == (result.row_counts, result.unknown_members)
+    assert result.row_counts == {"overwrite": 1, **({"open": 2} if delivered else {})}
     stored = _keys_by_play(played.table("fct_play").read())
     assert keys == {play: stored[play] for play in keys}
     assert keys.keys() == ({2, 4, 5} if delivered else {2})
@@ -145,7 +145,7 @@ def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse)
     ingest_and_apply(played, PLAYER, [players("2", late)])
     before = played.table("fct_play").last_commit()
     result = load(played, PLAY)
-    assert (result.rows, result.unknown_members) == ({"overwrite": 1}, {"player": 0, "partner": 0})
+    assert (result.row_counts, result.unknown_members) == ({"overwrite": 1}, {"player": 0, "partner": 0})
     assert result.step is None, "a stored result would hold the rows of its step in Spark's memory"
     assert [row["player_tier"] for row in sorted(facts(played), key=lambda row: row["play"])] == [
         "Bronze",
@@ -154,7 +154,7 @@ def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse)
     ]
     assert played.table("fct_play").last_commit().number == before.number + 1
     repeated = load(played, PLAY)
-    assert (repeated.rows, repeated.unknown_members) == ({}, {"player": 0, "partner": 0})
+    assert (repeated.row_counts, repeated.unknown_members) == ({}, {"player": 0, "partner": 0})
     earlier = queries.with_dimensions(played, PLAY, known_at=first.at).select("play", "player_tier").collect()
     assert dict(sorted(earlier)) == {1: "Bronze", 2: "Bronze", 3: "Silver"}
 
@@ -216,14 +216,14 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(
     ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "2", frame=frame(deletion))])
     stale = queries.with_dimensions(recorded, VISIT).where("visit = 1").select("country_key", "country_name").collect()
     assert [tuple(row) for row in stale] == [(-1, None)], "the stored key no longer exists"
-    assert load(recorded, VISIT).rows == {"overwrite": 1}
+    assert load(recorded, VISIT).row_counts == {"overwrite": 1}
     keys = recorded.table("fct_visit").read().select("visit", "country_key").toArrow().to_pylist()
     assert {row["visit"]: row["country_key"] for row in keys} == {1: -1, 2: -1}
     roles = {**dict(VISIT.roles), "guide": Role(PLAYER, "player_id")}
     guided = Fact("fct_visit", {"visit": "int"}, "at", roles, Source("desk", feed=Feed()))
-    assert load(recorded, guided).rows == {"overwrite": 2}, "existing facts get the key of a new role"
+    assert load(recorded, guided).row_counts == {"overwrite": 2}, "existing facts get the key of a new role"
     assert recorded.table("fct_visit").read().where("guide_key = player_key").count() == 2
-    assert load(recorded, guided).rows == {}
+    assert load(recorded, guided).row_counts == {}
 
 
 @requirement("F61")
@@ -257,7 +257,7 @@ def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehous
         expected.replace("5     | Gold  ", "2     | Silver"), facts(opened), ("play", "coins", "player_tier")
     )
     removed = load(opened, PLAY, [plays("1", "", revision=2, withdrawn=True)])
-    assert (removed.rows, removed.unknown_members) == ({"remove": 2}, {"player": 0, "partner": 0})
+    assert (removed.row_counts, removed.unknown_members) == ({"remove": 2}, {"player": 0, "partner": 0})
     high_water_marks = opened.table("fct_play").last_commit().high_water_marks
     assert high_water_marks["dim_player"].table_version == opened.table("dim_player").last_commit().table_version
 
@@ -364,4 +364,4 @@ def test_a_load_does_not_replace_keys_by_those_of_an_older_dimension(
     load(recorded, PLAY, [plays("2", PLAYS.replace("1 ", "9 "))], retry=Retry(sleep=lambda _: None))
     assert len(calls) == 3, "the first load, the third one, and the first one again"
     assert [str(result) for result in check_fact(recorded, PLAY) if not result.passed] == []
-    assert load(recorded, PLAY).rows == {}
+    assert load(recorded, PLAY).row_counts == {}

@@ -154,7 +154,7 @@ def test_a_commit_without_an_effect_is_accepted(recorded: Warehouse) -> None:
     """The repair changes no row, and the next load is not rejected."""
     damage(recorded, "UPDATE {t} SET tier = tier")
     result = repair(recorded, PLAYER, now=NOW, actor="ann")
-    assert (dict(result.rows), result.commit is None) == ({}, False)
+    assert (dict(result.row_counts), result.commit is None) == ({}, False)
     assert check_dimension(recorded, PLAYER, [NO_FOREIGN_COMMITS])[0].passed
     load(recorded, PLAYER)
 
@@ -169,7 +169,7 @@ def test_two_current_versions_are_reported_and_their_repair_is_audited(played: W
     assert {"one_current_version", NO_FOREIGN_COMMITS} <= failed
     versions = played.table("dim_player").last_commit().newest
     plan = repair(played, PLAYER, now=NOW, actor="ann", dry_run=True)
-    assert (dict(plan.rows), plan.commit) == ({"overwrite": 1}, None)
+    assert (dict(plan.row_counts), plan.commit) == ({"overwrite": 1}, None)
     assert played.table("dim_player").last_commit().newest == versions
     (row,) = plan.differences.collect()
     assert (row["player_id"], row["changed_columns"]) == ("p", ["effective_to", "current_flag"])
@@ -179,7 +179,7 @@ def test_two_current_versions_are_reported_and_their_repair_is_audited(played: W
     assert entry["recorded_at"].replace(tzinfo=timezone.utc) == NOW
     assert (entry["old_values"]["current_flag"], entry["new_values"]["current_flag"]) == ("true", "false")
     repeated = repair(played, PLAYER, now=NOW, actor="ann")
-    assert (dict(repeated.rows), repeated.commit) == ({}, None)
+    assert (dict(repeated.row_counts), repeated.commit) == ({}, None)
     assert rows(played) == before
     load(played, PLAYER, [players("late", W.replace("Silver", "Iron"), revision=2)])
     withdrawn = {row["withdraws"] for row in queries.audit(played, PLAYER).where("withdraws IS NOT NULL").collect()}
@@ -207,7 +207,7 @@ def test_both_tables_of_a_dimension_are_repaired(opened: Warehouse) -> None:
     for name in ("dim_player", "dim_player_history"):
         opened.spark.sql(f"UPDATE {opened.table(name).identifier} SET tier = 'Iron'")
     result = repair(opened, player, now=NOW, actor="ann")
-    assert dict(result.rows) == {"overwrite": 3}
+    assert dict(result.row_counts) == {"overwrite": 3}
     assert sorted(map(str, queries.history(opened, player).collect())) == before
     assert [str(result) for result in check_dimension(opened, player) if not result.passed] == []
     load(opened, player, [players("2", W.replace("Gold", "Iron"))]).raise_if_rejected()

@@ -87,7 +87,7 @@ def test_the_version_with_the_latest_start_remains_current(adopted: Warehouse) -
     """In one commit; the audit has the old and the new values."""
     table = adopted.table("dim_customer")
     plan = repair_without_log(adopted, customer(), now=NOW, actor="ann", dry_run=True)
-    assert (dict(plan.rows), plan.table_version) == ({"close": 1, "overwrite": 2, "remove": 2}, None)
+    assert (dict(plan.row_counts), plan.table_version) == ({"close": 1, "overwrite": 2, "remove": 2}, None)
     assert table.newest_version() == 1
     result = repair_without_log(adopted, customer(), now=NOW, actor="ann", reason="two writers")
     assert result.table_version == table.newest_version() == 2
@@ -104,7 +104,7 @@ def test_the_version_with_the_latest_start_remains_current(adopted: Warehouse) -
     history = adopted.spark.sql(f"DESCRIBE HISTORY {table.identifier} LIMIT 1").collect()[0]
     assert json.loads(history["userMetadata"])["actor"] == "ann"
     repeated = repair_without_log(adopted, customer(), now=NOW, actor="ann")
-    assert (dict(repeated.rows), repeated.table_version) == ({}, None)
+    assert (dict(repeated.row_counts), repeated.table_version) == ({}, None)
 
 
 def test_a_table_with_another_open_end_than_declared_is_not_repaired(adopted: Warehouse) -> None:
@@ -116,7 +116,7 @@ def test_a_table_with_another_open_end_than_declared_is_not_repaired(adopted: Wa
         repair_without_log(adopted, customer(), now=NOW, actor="ann")
     assert error.value.code == "OPEN_END_DIFFERS"
     result = repair_without_log(adopted, customer("open_end: 2999-12-31"), now=NOW, actor="ann", dry_run=True)
-    assert dict(result.rows) == {"close": 1, "overwrite": 1, "remove": 2}
+    assert dict(result.row_counts) == {"close": 1, "overwrite": 1, "remove": 2}
 
 
 def test_a_flag_that_is_not_boolean_is_rejected(opened: Warehouse) -> None:

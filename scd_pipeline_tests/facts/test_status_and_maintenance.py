@@ -328,7 +328,7 @@ def test_only_maintenance_arranges_rows_and_not_twice(
         maintain(store, customer.table_names, now=NOW, dimension=dimension)
     assert arranged() == ['["id"]', "[]"]
     assert queries.history(store, customer).orderBy("id", "version").collect() == before
-    assert load(store, large, select_deliveries(customer, spark)).rows == {}
+    assert load(store, large, select_deliveries(customer, spark)).row_counts == {}
     spark.sql(f"ALTER TABLE {table.identifier} CLUSTER BY (city)")  # Delta rejects a Z-order of such a table
     maintain(store, customer.table_names, now=NOW, dimension=large)
     assert set(arranged()[:1]) == {"[]"}
@@ -347,7 +347,7 @@ def test_a_fact_is_loaded_after_maintenance_of_an_unchanged_dimension(
     table.compact()
     time.sleep(1.5)
     assert table.read(table.last_commit().table_version).count() == 3
-    assert load(store, sale, select_deliveries(sale.as_dimension(), spark)).rows == {"open": 1}
+    assert load(store, sale, select_deliveries(sale.as_dimension(), spark)).row_counts == {"open": 1}
     assert status(store, [customer], [sale], now=NOW).tables[1].dimensions_ahead == ()
 
 

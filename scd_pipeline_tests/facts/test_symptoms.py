@@ -96,5 +96,5 @@ def test_the_table_does_not_grow_by_what_did_not_change(recorded: Warehouse) -> 
     table = recorded.table(PLAYER.name)
     rows, commit = table.read().count(), table.last_commit().newest
     for name in ("2", "3"):
-        assert ingest_and_apply(recorded, PLAYER, [players(name, W)]).rows == {}
+        assert ingest_and_apply(recorded, PLAYER, [players(name, W)]).row_counts == {}
     assert (table.read().count(), table.last_commit().newest) == (rows, commit) == (3, commit)

@@ -130,7 +130,7 @@ def _rejections(opened: ScenarioWarehouse, owner: Mapping[str, Expected]) -> Ite
 def _repeats(opened: ScenarioWarehouse, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
     """S13, S15: a repeated load accepts no batch and creates no table version."""
     for before, after in opened.repeats:
-        accepted = [batch.batch_id for batch in after.batches if batch.outcome == "accepted"]
+        accepted = [batch.batch_id for batch in after.results if batch.outcome == "accepted"]
         for name in accepted:
             yield owner[name].scenario.number, f"{name} is accepted again"
         versions = [(result.table_version, result.log_version) for result in (before, after)]

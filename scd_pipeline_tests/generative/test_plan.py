@@ -43,11 +43,11 @@ def compare_plans_with_loads(opened: ScenarioWarehouse, way: Way) -> Counter[str
         planned = plan(opened.warehouse, dimension, deliveries)
         assert (_plain(opened.rows()), opened.log()) == (_plain(before), log)
         loaded = ingest_and_apply(opened.warehouse, dimension, deliveries)
-        assert planned.results == loaded.batches
-        assert Counter(planned.row_counts) == Counter(loaded.rows)
-        assert Counter(loaded.rows) == row_actions(before, opened.rows(), dimension)
+        assert planned.results == loaded.results
+        assert Counter(planned.row_counts) == Counter(loaded.row_counts)
+        assert Counter(loaded.row_counts) == row_actions(before, opened.rows(), dimension)
         _check_record_count(opened)
-        total.update(loaded.rows)
+        total.update(loaded.row_counts)
     return total
 
 

@@ -54,7 +54,7 @@ def test_each_form_of_rows_and_of_times_is_accepted(spark: SparkSession, pipelin
         Delivery("crm", 5, at=datetime(2024, 1, 5, 1, tzinfo=offset), path=file),
     ]  # fmt: skip
     result = pipeline.load(CUSTOMER, deliveries)
-    assert [batch.outcome for batch in result.batches] == ["accepted"] * 5
+    assert [batch.outcome for batch in result.results] == ["accepted"] * 5
     versions = pipeline.history("dim_customer").orderBy("version").collect()
     assert [(v.city, v.effective_from.day) for v in versions] == [
         ("Rome", 1), ("Oslo", 2), ("Bern", 3), ("Graz", 4), ("Bonn", 5)
@@ -63,7 +63,7 @@ def test_each_form_of_rows_and_of_times_is_accepted(spark: SparkSession, pipelin
         assert [row.city for row in pipeline.as_of(CUSTOMER, time).collect()] == ["Oslo"]
     assert pipeline.as_of(CUSTOMER, "2024-01-02", known_at="2024-01-02").isEmpty()  # nothing was recorded then
     retry = pipeline.load(CUSTOMER, rows(city="Oslo"), name=2, at="2024-01-02")
-    assert [batch.outcome for batch in retry.batches] == ["unchanged"]
+    assert [batch.outcome for batch in retry.results] == ["unchanged"]
     assert all(result.passed for result in pipeline.check(CUSTOMER))
     assert pipeline.batches(CUSTOMER).count() == 5
     assert pipeline.audit(CUSTOMER).count() == 5
@@ -85,7 +85,7 @@ def test_a_rejected_delivery_raises_after_the_others_are_loaded(pipeline: Pipeli
         pipeline.load(CUSTOMER, [bad, good])
     assert [row.city for row in pipeline.current(CUSTOMER).collect()] == ["Rome"]
     result = pipeline.load(CUSTOMER, [bad, good], raise_on_rejection=False)
-    assert [batch.outcome for batch in result.batches] == ["rejected", "unchanged"]
+    assert [batch.outcome for batch in result.results] == ["rejected", "unchanged"]
     assert result.step is None, "a stored result would hold the rows of its step in Spark's memory"
 
 

@@ -145,7 +145,7 @@ class SharedTables:
         with several_partitions(self.warehouse.spark):
             load = load_once(self.warehouse, self.dimension, [delivery for _, delivery in step])
         self.loads.append(load)
-        for (number, _), result in zip(step, load.batches, strict=True):
+        for (number, _), result in zip(step, load.results, strict=True):
             self.results[number].append(result)
 
     def case_rows(self, frame: str, case: Case) -> Records:

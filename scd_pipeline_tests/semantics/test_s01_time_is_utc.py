@@ -190,7 +190,7 @@ def test_a_time_of_day_without_a_date_is_a_bad_value(own_tables: OwnTables) -> N
     """Spark would read it as a time of today, so that the result would depend on the clock."""
     delivery = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad_rows |", "oslo")
     result = own_tables.load(EVENT.dimension, delivery)
-    assert [(batch.outcome, batch.bad_rows) for batch in result.batches] == [("accepted", 1)]
+    assert [(batch.outcome, batch.bad_rows) for batch in result.results] == [("accepted", 1)]
     assert own_tables.rows(EVENT.dimension) == []
 
 

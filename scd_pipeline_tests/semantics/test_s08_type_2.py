@@ -356,6 +356,6 @@ def test_a_row_without_the_hash_of_the_source_is_bad_and_a_delivery_without_it_i
             "erp",
         ),
     )
-    outcomes = [(batch.delivery, batch.outcome, batch.bad_rows) for batch in result.batches]
+    outcomes = [(batch.delivery, batch.outcome, batch.bad_rows) for batch in result.results]
     assert outcomes == [("1", "accepted", 1), ("2", "rejected", 0)]
     assert [row["row_hash"] for row in own_tables.rows(PRODUCT.dimension)] == ["h1"]

@@ -236,7 +236,7 @@ def test_all_test_cases_converge_in_any_order_in_one_run_and_repeated(
 
     rows = [row for row in tables.dimension_rows if row["case"] in numbers]
     assert not same_rows(rows, records(other.table(CUSTOMER.shared.name).read()))
-    assert {batch.outcome for batch in repeated.batches} == {"unchanged", "superseded"}
+    assert {batch.outcome for batch in repeated.results} == {"unchanged", "superseded"}
     assert (repeated.table_version, repeated.log_version) == (first.table_version, first.log_version)
 
 

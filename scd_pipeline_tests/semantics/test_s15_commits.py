@@ -37,7 +37,7 @@ def test_a_load_writes_one_commit_or_none(own_tables: OwnTables) -> None:
     repeated = own_tables.load(dimension, BACKFILL, UNCHANGED)
     late = own_tables.load(dimension, LATE)
 
-    assert [batch.outcome for batch in repeated.batches] == ["unchanged"] * 3 + ["accepted"]
+    assert [batch.outcome for batch in repeated.results] == ["unchanged"] * 3 + ["accepted"]
     assert repeated.table_version == first.table_version
     assert late.table_version == first.table_version + 1
 

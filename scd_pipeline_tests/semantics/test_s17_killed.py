@@ -25,7 +25,7 @@ def test_the_next_run_applies_what_a_killed_run_left_in_the_change_log(own_table
     load_plan.prepare(warehouse)  # killed here, and here again
     commit_log(warehouse, load_plan)
     result = load_once(warehouse, dimension, [*first, *second])
-    assert [batch.outcome for batch in result.batches] == ["unchanged", "accepted"]
+    assert [batch.outcome for batch in result.results] == ["unchanged", "accepted"]
     assert_same_rows(
         """
         | city | effective_from | effective_to | version | load_run_id |

@@ -95,7 +95,7 @@ def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables:
                 "undeclared": ", ".join(batch.undeclared),
                 "missing": batch.details.get("missing", ""),
             }
-            for batch in result.batches
+            for batch in result.results
         ],
     )
     assert "colour" not in own_tables.rows(last)[0]
@@ -343,7 +343,7 @@ def test_a_missing_column_that_an_expression_names_rejects_the_delivery(own_tabl
         """
     ).dimension
     delivery = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
-    (batch,) = own_tables.load(dimension, delivery).batches
+    (batch,) = own_tables.load(dimension, delivery).results
     assert (batch.outcome, batch.code) == ("rejected", "COLUMN_MISSING")
     assert batch.details == {"missing": "removed (in `deletes`)", "existing": "city, id, time and 1 more"}
 
@@ -411,9 +411,9 @@ def test_missing_columns_and_bad_values_are_handled_as_declared(own_tables: OwnT
         | '3'      | accepted | 1       | 0        | 0             | ''              |
         | '4'      | rejected | 0       | 0        | 0             | COLUMN_MISSING  |
         """,
-        [{name: getattr(b, name) for name in COUNTED} for b in result.batches],
+        [{name: getattr(b, name) for name in COUNTED} for b in result.results],
     )
-    assert result.batches[2].undeclared == ()
+    assert result.results[2].undeclared == ()
     assert_same_rows(
         """
         | id | town | phone | rank | fax  | size | effective_from | effective_to |

@@ -337,7 +337,7 @@ def test_a_required_attribute_may_be_not_provided(own_tables: OwnTables) -> None
             """
         ),
     )
-    assert [(batch.delivery, batch.outcome, batch.bad_rows) for batch in result.batches] == [
+    assert [(batch.delivery, batch.outcome, batch.bad_rows) for batch in result.results] == [
         ("1", "accepted", 1),
         ("2", "accepted", 0),
     ]

@@ -56,7 +56,7 @@ def test_the_error_names_the_rejected_batch_and_how_to_override_the_guard(
     tables = shared_tables(CUSTOMER)
     rejected = tables.results[tables.number(test_a_truncated_snapshot_is_rejected.case)][1]
     assert rejected.details == {"omitted": 7, "existing": 24, "share": "29%", "limit": "25%"}
-    load = next(load for load in tables.loads if rejected in load.batches)
+    load = next(load for load in tables.loads if rejected in load.results)
     with pytest.raises(BatchRejected):
         load.raise_if_rejected()
 

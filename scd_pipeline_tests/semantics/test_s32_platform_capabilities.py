@@ -51,7 +51,7 @@ def test_merge_gives_the_same_rows_if_rows_cannot_be_replaced_by_their_key(own_t
     warehouse.__dict__["capabilities"] = capabilities.Capabilities("server", "engine", replaces=False, merges=True)
     own_tables.load(dimension, FIRST)
     result = own_tables.load(dimension, SECOND)
-    assert result.rows == {"close": 1, "open": 1, "remove": 1}
+    assert result.row_counts == {"close": 1, "open": 1, "remove": 1}
     assert_same_rows(BECOMES, own_tables.rows(dimension))
 
 

@@ -81,7 +81,7 @@ def test_a_run_without_deliveries_continues_a_killed_one(in_rome: Warehouse, mon
     with killed_before("commit_table", monkeypatch):
         ingest_and_apply(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     result = ingest_and_apply(in_rome, CUSTOMER)
-    assert result.rows == {"close": 1, "open": 1}
+    assert result.row_counts == {"close": 1, "open": 1}
     assert_same_rows(UNDISTURBED, history(in_rome))
 
 

@@ -193,7 +193,7 @@ def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) ->
     sound.spark.sql(str(rejected.value).split("or `")[1].split("` (if")[0]).collect()
     assert sorted_rows(history(sound)) == sorted_rows(before)
     result = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
-    assert ([batch.outcome for batch in result.batches], result.table_version) == (["unchanged"], newest(sound))
+    assert ([batch.outcome for batch in result.results], result.table_version) == (["unchanged"], newest(sound))
     checks = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, KEY_LIST_IS_COMPLETE])
     assert [str(check) for check in checks if not check.passed] == []
 

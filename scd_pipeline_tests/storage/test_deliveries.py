@@ -59,7 +59,7 @@ def test_a_version_is_loaded_although_the_retention_of_its_files_has_passed(
     time.sleep(1.5)
     dimension = declared(path, versions=True)
     done = ingest_and_apply(opened, dimension, discover(dimension, spark))
-    assert [batch.outcome for batch in done.batches] == ["accepted", "accepted"]
+    assert [batch.outcome for batch in done.results] == ["accepted", "accepted"]
 
 
 def test_a_feed_has_the_rows_that_each_version_of_a_table_changed(spark: SparkSession, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def load_changes(spark: SparkSession, folder: Path, *names: str) -> tuple[dict[s
     dimension = Dimension("dim_customer", "id", {"city": 2}, Source("crm", feed=feed))
     opened = Warehouse(spark, folder / "warehouse")
     selected = [each for each in discover(dimension, spark) if not names or each.name in names]
-    batches = ingest_and_apply(opened, dimension, selected).batches
+    batches = ingest_and_apply(opened, dimension, selected).results
     return {batch.delivery: batch.rows for batch in batches if batch.outcome == "accepted"}, opened
 
 
@@ -102,7 +102,7 @@ def test_a_version_after_a_rejected_one_is_read_whole(spark: SparkSession, tmp_p
     feed = Feed(str(tmp_path / "sizes"), versions=True)
     dimension = Dimension("dim_size", "id", {"size": Attribute(2, type="int")}, Source("crm", feed=feed))
     done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark))
-    outcomes = [(batch.delivery, batch.outcome, batch.rows) for batch in done.batches]
+    outcomes = [(batch.delivery, batch.outcome, batch.rows) for batch in done.results]
     assert outcomes == [("1", "rejected", 2), ("2", "accepted", 2)]
 
 
@@ -180,7 +180,7 @@ def test_a_loaded_delivery_is_not_read_again(spark: SparkSession, tmp_path: Path
     opened = Warehouse(spark, tmp_path / "warehouse")
     ingest_and_apply(opened, dimension, deliveries)
     file.unlink()
-    (batch,) = ingest_and_apply(opened, dimension, deliveries).batches
+    (batch,) = ingest_and_apply(opened, dimension, deliveries).results
     assert (batch.outcome, batch.rows) == ("unchanged", 0)
 
 
@@ -210,7 +210,7 @@ def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSessio
     def outcomes(*rows: str) -> list[str]:
         written = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS (id, city, day)").repartition(1)
         written.write.partitionBy("day").mode("append").parquet(path)
-        return [batch.outcome for batch in ingest_and_apply(opened, dimension, discover(dimension, spark)).batches]
+        return [batch.outcome for batch in ingest_and_apply(opened, dimension, discover(dimension, spark)).results]
 
     assert outcomes("('a', 'Rome', '2024-01-01')", "('a', 'Oslo', '2024-02-01')") == ["accepted", "accepted"]
     assert outcomes("('b', 'Bonn', '2024-02-01')") == ["unchanged", "accepted"]
@@ -233,7 +233,7 @@ def test_a_partition_of_a_delta_table_is_read_again_after_a_commit_that_changed_
     def load_after(*statements: str) -> list[tuple[str, bool]]:
         for statement in statements:
             spark.sql(statement)
-        results = ingest_and_apply(opened, dimension, discover(dimension, spark)).batches
+        results = ingest_and_apply(opened, dimension, discover(dimension, spark)).results
         return [(batch.outcome, batch.rows > 0) for batch in results]
 
     def pending() -> tuple[str, ...]:
@@ -287,7 +287,7 @@ def test_a_new_column_of_a_parquet_table_blocks_no_partition(spark: SparkSession
         if columns:
             spark.sql(f"SELECT 'a' AS id, {columns}").write.partitionBy("day").mode("append").parquet(path)
         done = ingest_and_apply(opened, dimension, discover(dimension, spark))
-        outcomes.append([batch.outcome for batch in done.batches])
+        outcomes.append([batch.outcome for batch in done.results])
     assert outcomes == [["accepted"], ["accepted", "accepted"], ["unchanged", "unchanged"]]
     assert opened.table("dim_customer").read().count() == 2
 
@@ -300,7 +300,7 @@ def test_a_withdrawal_without_a_revision_withdraws_the_current_one(spark: SparkS
 
     def outcomes(*deliveries: Delivery) -> list[str]:
         selected = deliveries or discover(dimension, spark, base=tmp_path)
-        return [batch.outcome for batch in ingest_and_apply(opened, dimension, selected).batches]
+        return [batch.outcome for batch in ingest_and_apply(opened, dimension, selected).results]
 
     file.write_text("id,city\na,Rome\n")
     withdrawal = Delivery("crm", "2024-01-01", withdrawn=True)
@@ -320,12 +320,12 @@ def test_accepted_content_is_not_judged_again(spark: SparkSession, tmp_path: Pat
     file.write_text("id,city\na,Rome\n,Oslo\n")
     dimension = declared("c_{date}.csv")
     allowed = [replace(each, allow=frozenset({"bad_rows"})) for each in discover(dimension, spark, base=tmp_path)]
-    assert [batch.outcome for batch in ingest_and_apply(opened, dimension, allowed).batches] == ["accepted"]
+    assert [batch.outcome for batch in ingest_and_apply(opened, dimension, allowed).results] == ["accepted"]
     time.sleep(0.02)
     file.touch()
     touched = discover(dimension, spark, base=tmp_path)
     assert touched[0].revision != allowed[0].revision
-    assert [batch.outcome for batch in ingest_and_apply(opened, dimension, touched).batches] == ["unchanged"]
+    assert [batch.outcome for batch in ingest_and_apply(opened, dimension, touched).results] == ["unchanged"]
 
 
 @pytest.mark.rule("S29")
@@ -339,7 +339,7 @@ def test_a_snapshot_with_row_times_is_not_before_the_beginning(spark: SparkSessi
     columns = pyarrow.schema({"id": pyarrow.string(), "city": pyarrow.string(), "at": pyarrow.string()})
     deliveries = [Delivery("crm", day, frame=pyarrow.Table.from_pylist(r, columns)) for day, r in rows.items()]
     done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
-    outcomes = [(batch.outcome, batch.code) for batch in done.batches]
+    outcomes = [(batch.outcome, batch.code) for batch in done.results]
     assert outcomes == [("rejected", "BEFORE_BEGIN"), ("rejected", "BEFORE_BEGIN"), ("accepted", "")]
 
 
@@ -354,7 +354,7 @@ def test_a_scope_has_a_limited_number_of_values(spark: SparkSession, tmp_path: P
         Delivery("crm", name, frame=rows, scope=[[shop] for shop in range(count)]) for name, count in names.items()
     ]
     done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
-    assert [batch.code for batch in done.batches] == ["", "SCOPE_TOO_LARGE"]
+    assert [batch.code for batch in done.results] == ["", "SCOPE_TOO_LARGE"]
 
 
 @pytest.mark.rule("S4")
@@ -368,7 +368,7 @@ def test_a_partition_without_a_date_is_rejected_and_does_not_block_the_others(
     spark.sql(f"SELECT * FROM VALUES {rows} AS (id, city, day)").write.format(kind).partitionBy("day").save(path)
     dimension, opened = declared(path, partition="day", format=kind), Warehouse(spark, tmp_path / "warehouse")
     done = ingest_and_apply(opened, dimension, discover(dimension, spark))
-    outcomes = [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in done.batches]
+    outcomes = [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in done.results]
     assert_same_rows(
         """
         | delivery                   | outcome  | code    |
@@ -393,7 +393,7 @@ def test_rows_without_a_partition_value_may_have_times_of_their_own(spark: Spark
     dimension = Dimension("dim_customer", "id", {"city": 2}, Source("crm", feed=feed))
     opened = Warehouse(spark, tmp_path / "warehouse")
     done = ingest_and_apply(opened, dimension, discover(dimension, spark))
-    assert [batch.outcome for batch in done.batches] == ["accepted", "accepted"]
+    assert [batch.outcome for batch in done.results] == ["accepted", "accepted"]
     cities = opened.table("dim_customer").read().orderBy("version").select("city").collect()
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
 

@@ -33,7 +33,7 @@ def test_the_content_of_a_file_decides_about_its_revision(
     by_name = {delivery.name: delivery for delivery in discover(dimension, None, base=tmp_path)}
 
     def outcomes(*deliveries: Delivery) -> list[dict[str, str]]:
-        batches = ingest_and_apply(opened, dimension, deliveries).batches
+        batches = ingest_and_apply(opened, dimension, deliveries).results
         return [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in batches]
 
     def moved(name: str, micros: int) -> Delivery:

@@ -78,7 +78,7 @@ def test_a_business_key_and_a_grain_may_have_the_names_of_counts(spark: SparkSes
     frame = pa.table({"city": ["Rome", "Oslo"], **{name: ["a", "b"] for name in names}})
     opened = Warehouse(spark, warehouse)
     done = ingest_and_apply(opened, dimension, [Delivery("crm", "1", at=datetime(2024, 1, 1), frame=frame)])
-    assert [(batch.new, batch.changed, batch.deleted) for batch in done.batches] == [(2, 0, 0)]
+    assert [(batch.new, batch.changed, batch.deleted) for batch in done.results] == [(2, 0, 0)]
     rows = opened.table("dim_tally").read()
     assert duplicate_grain(rows, fact, {}).isEmpty()
     assert duplicate_grain(rows.unionByName(rows), fact, {}).count() == 2

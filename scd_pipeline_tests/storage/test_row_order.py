@@ -82,6 +82,6 @@ def test_the_last_row_of_each_key_decides(loaded: tuple[Warehouse, LoadResult], 
 def test_a_delivery_without_a_row_order_is_rejected(
     loaded: tuple[Warehouse, LoadResult], name: str, expected_input: str
 ) -> None:
-    (result,) = [batch for batch in loaded[1].batches if batch.delivery == name]
+    (result,) = [batch for batch in loaded[1].results if batch.delivery == name]
     assert (result.outcome, result.code) == ("rejected", "NO_ROW_ORDER")
     assert result.details == {"input": expected_input}

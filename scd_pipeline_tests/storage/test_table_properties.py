@@ -42,7 +42,7 @@ def test_a_new_table_has_the_declared_properties(spark: SparkSession, warehouse:
     assert {name: properties[name] for name in (*ALL, V_ORDER)} == dict.fromkeys((*ALL, V_ORDER), "true")
     assert (properties["team"], properties["delta.enableDeletionVectors"]) == ("sales", "true")
     before = table.last_commit().newest
-    assert ingest_and_apply(store, dimension, [snapshot(1, {"a": "Rome"})]).rows == {}
+    assert ingest_and_apply(store, dimension, [snapshot(1, {"a": "Rome"})]).row_counts == {}
     assert table.last_commit().newest == before
     assert V_ORDER not in store.table(f"{dimension.name}_changes").properties()
     assert spark.conf.get("spark.databricks.delta.allowArbitraryProperties.enabled") == "false"

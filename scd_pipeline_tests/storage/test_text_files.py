@@ -139,7 +139,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
         result = ingest_and_apply(opened, dimension_of(Feed(format=kind)), all_deliveries)
         rows = opened.table("dim_c").read().select("id", "city").collect()
         bad = opened.table("dim_c_changes").read().where("_kind = 'bad'").select("_bad_row", "_bad_reason").collect()
-        batches = {batch.delivery: batch for batch in result.batches}
+        batches = {batch.delivery: batch for batch in result.results}
         done[kind] = Loaded(batches, [tuple(row) for row in rows], [tuple(row) for row in bad])
     return done
 

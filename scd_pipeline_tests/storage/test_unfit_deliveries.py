@@ -76,7 +76,7 @@ def test_an_unreadable_file_does_not_block_the_others(spark: SparkSession, tmp_p
         | '2024-03-01' | rejected | UNREADABLE_DELIVERY |
         | '2024-04-01' | rejected | COLUMN_TYPE         |
         """,
-        outcomes(done.batches),
+        outcomes(done.results),
     )
     broken, mistyped = done.rejected
     assert "c_2024-03-01.parquet: " in broken.problem
@@ -342,7 +342,7 @@ def test_json_without_rows_has_no_missing_column(spark: SparkSession, tmp_path: 
     opened = Warehouse(spark, tmp_path / "warehouse")
     deliveries = discover(dimension, spark, base=tmp_path)
     first = ingest_and_apply(opened, dimension, [delivery for delivery in deliveries if delivery.name != "2024-01-05"])
-    assert {batch.delivery: (batch.outcome, batch.rows, batch.deleted) for batch in first.batches} == {
+    assert {batch.delivery: (batch.outcome, batch.rows, batch.deleted) for batch in first.results} == {
         "2024-01-01": ("accepted", 1, 0),
         "2024-01-02": ("accepted", 0, 0),
         "2024-01-03": ("accepted", 0, 0),
@@ -389,14 +389,14 @@ def test_the_fields_of_a_struct_are_read_by_their_names(spark: SparkSession, tmp
         return Delivery("crm", "d1", at=utc(2024, 1, 1), revision=revision, path=str(path))
 
     first = ingest_and_apply(opened, dimension, [delivered(1, {"city": "Wien", "street": "Ring 1"}, {"city": "Linz"})])
-    assert first.batches[0].bad_rows == 0
+    assert first.results[0].bad_rows == 0
     rows = opened.table("dim_c").read().select("id", "home", "others").orderBy("id").toArrow().to_pylist()
     assert rows == [
         {"id": "1", "home": {"street": "Ring 1", "city": "Wien"}, "others": [{"street": "Ring 1", "city": "Wien"}]},
         {"id": "2", "home": {"street": None, "city": "Linz"}, "others": [{"street": None, "city": "Linz"}]},
     ]
     moved = [{"city": "Wien", "street": "Ring 1"}, {"street": "Linz", "city": None}]
-    assert [b.outcome for b in ingest_and_apply(opened, dimension, [delivered(2, *moved)]).batches] == ["accepted"]
+    assert [b.outcome for b in ingest_and_apply(opened, dimension, [delivered(2, *moved)]).results] == ["accepted"]
 
 
 @pytest.mark.rule("S26")

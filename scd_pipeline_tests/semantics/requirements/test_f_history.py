@@ -86,7 +86,7 @@ def test_a_name_and_a_threshold_change_in_one_commit_that_rewrites_no_other_prog
     second = f"{header}\n| 2 | PR1 | 2024-02-01 | 150 | 5000 | n2 |"
     result = load(warehouse, dimension, own_tables.deliveries(dimension, feed(second, "registry")))
     assert table.last_commit().newest == before.newest + 1
-    assert result.rows == {"open": 1, "close": 1}
+    assert result.row_counts == {"open": 1, "close": 1}
     assert files <= set(table.read().inputFiles())
     assert_same_rows(
         """

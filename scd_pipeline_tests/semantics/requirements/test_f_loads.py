@@ -89,7 +89,7 @@ def test_the_same_delivery_makes_no_commit_of_any_table(own_tables: OwnTables, d
     before = newest_versions()
     assert set(dimension.table_names) <= set(before)
     result = load(warehouse, dimension, own_tables.deliveries(dimension, MEMBERS))
-    assert [batch.outcome for batch in result.batches] == ["unchanged"]
+    assert [batch.outcome for batch in result.results] == ["unchanged"]
     assert newest_versions() == before
 
 
@@ -116,7 +116,7 @@ def test_a_new_column_changes_no_table_and_no_answer_even_if_delta_merges_schema
         result = load(warehouse, DIMENSION, own_tables.deliveries(DIMENSION, changed))
     finally:
         warehouse.spark.conf.unset(merge_schema)
-    assert [batch.undeclared for batch in result.batches] == [("vip",)]
+    assert [batch.undeclared for batch in result.results] == [("vip",)]
     assert columns() == before
     assert records(queries.as_of(warehouse, DIMENSION, march)) == answer
     assert [row["tier"] for row in answer] == ["Bronze"]

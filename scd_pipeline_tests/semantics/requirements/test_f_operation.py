@@ -37,6 +37,6 @@ def test_a_load_reports_an_attribute_that_opens_versions_of_more_than_half_of_th
         load(own_tables.warehouse, visitor, own_tables.deliveries(visitor, snapshots(table)))
         for table in (FIRST, SECOND)
     )
-    assert (first.warnings, second.rows) == ((), {"open": 20, "close": 20})
+    assert (first.warnings, second.row_counts) == ((), {"open": 20, "close": 20})
     reported = [(warning.code, warning.location, warning.details["share"]) for warning in second.warnings]
     assert reported == ([("RAPID_CHANGE", "dim_visitor.last_seen: crm/snapshot/2", share)] if share else [])
