@@ -348,7 +348,7 @@ class Pipeline:
         Raises:
             UsageError: An argument is not a dimension or fact.
         """
-        return tuple(result for table in tables for result in _check(self.warehouse, _declared(table)))
+        return tuple(result for table in tables for result in check.check_table(self.warehouse, _declared(table)))
 
     def repair(
         self,
@@ -404,13 +404,6 @@ class Pipeline:
         dimensions = [table for table in declared if isinstance(table, Dimension)]
         facts = [table for table in declared if isinstance(table, Fact)]
         return status.status(self.warehouse, dimensions, facts, now=time)
-
-
-# Dispatch on the kind of table
-
-
-def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.CheckResult]:
-    return check.check_fact(warehouse, table) if isinstance(table, Fact) else check.check_dimension(warehouse, table)
 
 
 # Spark

@@ -59,9 +59,8 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
 
     TABLE is a dimension or a fact. Without it, all declared tables are checked.
     """
-    from scd_pipeline.declaration import Dimension
     from scd_pipeline.declaration.names import counted
-    from scd_pipeline.operations.check import check_dimension, check_fact
+    from scd_pipeline.operations.check import check_table
 
     results: list[CheckResult] = []
     never_loaded: list[str] = []
@@ -69,9 +68,7 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     with settings.open() as warehouse:
         for step, item in enumerate(declared, start=1):
             with progress(f"checking {item.name}", step, len(declared)):
-                table_results = (
-                    check_dimension(warehouse, item) if isinstance(item, Dimension) else check_fact(warehouse, item)
-                )
+                table_results = check_table(warehouse, item)
             results += table_results
             never_loaded += [] if table_results else [item.name]
     _write_check(results, output)
@@ -147,7 +144,7 @@ def _user_name() -> str:
 def _write_check(results: Sequence[CheckResult], output: Output) -> None:
     rows = Rows.from_records(
         _CHECK_COLUMNS,
-        [(r.table, r.rule, "passed" if r.passed else "failed", r.count, list(r.keys)) for r in results],
+        [(r.table, r.check, "passed" if r.passed else "failed", r.count, list(r.keys)) for r in results],
     )
     if not output.is_table:
         output.write(rows)

@@ -71,5 +71,5 @@ def alert_of_failed_checks(context: dg.OpExecutionContext, table: str, results: 
     """Send an alert if checks of a table failed."""
     failed = [result for result in results if not result.passed]
     if failed:
-        text = "; ".join(f"{result.rule}: {result.count} ({', '.join(result.keys)})" for result in failed)
+        text = "; ".join(f"{result.check}: {result.count} ({', '.join(result.keys)})" for result in failed)
         alert_from_run(context, f"checks of {table} failed", text)

@@ -17,7 +17,7 @@ from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.operations.check import FACT_RULES, CheckResult, check_dimension, check_fact, dimension_rules
+from scd_pipeline.operations.check import CheckResult, check_dimension, check_fact, check_names
 
 Condition = dg.AutomationCondition[dg.AssetCheckKey]
 RunChecks = Callable[[Warehouse, Collection[str]], Sequence[CheckResult]]
@@ -30,8 +30,8 @@ def dimension_checks(dimension: Dimension, *, docs_url: str = "") -> dg.AssetChe
         dimension: The declaration.
         docs_url: Address of the folder `docs` of this package; the checks link to its rules.
     """
-    rules = dimension_rules(dimension)
-    return _checks(dimension.name, rules, lambda w, names: check_dimension(w, dimension, names), docs_url)
+    checks = check_names(dimension)
+    return _checks(dimension.name, checks, lambda w, names: check_dimension(w, dimension, names), docs_url)
 
 
 def fact_checks(fact: Fact, *, docs_url: str = "", condition: Condition | None = None) -> dg.AssetChecksDefinition:
@@ -42,17 +42,17 @@ def fact_checks(fact: Fact, *, docs_url: str = "", condition: Condition | None =
         docs_url: As for `dimension_checks`.
         condition: The automation condition of the checks.
     """
-    return _checks(fact.name, FACT_RULES, lambda w, names: check_fact(w, fact, names), docs_url, condition)
+    return _checks(fact.name, check_names(fact), lambda w, names: check_fact(w, fact, names), docs_url, condition)
 
 
 def _checks(
-    table: str, rules: Sequence[str], run_checks: RunChecks, docs_url: str, condition: Condition | None = None
+    table: str, checks: Sequence[str], run_checks: RunChecks, docs_url: str, condition: Condition | None = None
 ) -> dg.AssetChecksDefinition:
     specs = [
         dg.AssetCheckSpec(
-            rule, asset=table, description=check_description(rule, docs_url), automation_condition=condition
+            check, asset=table, description=check_description(check, docs_url), automation_condition=condition
         )
-        for rule in rules
+        for check in checks
     ]
 
     @dg.multi_asset_check(
@@ -67,9 +67,9 @@ def _checks(
     ) -> Iterator[dg.AssetCheckResult]:
         selected = {key.name for key in context.selected_asset_check_keys}
         with as_dagster_failure():
-            results = {result.rule: result for result in run_checks(warehouse.open(), selected)}
+            results = {result.check: result for result in run_checks(warehouse.open(), selected)}
         alert_of_failed_checks(context.op_execution_context, table, results.values())
-        for rule in [rule for rule in rules if rule in selected]:
-            yield check_result(table, rule, results.get(rule), docs_url)
+        for check in [check for check in checks if check in selected]:
+            yield check_result(table, check, results.get(check), docs_url)
 
     return check_tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.invariants.properties import SOURCES_ARE_ON_TIME
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.check import FACT_RULES, CheckResult, check_dimension, check_fact, dimension_rules
+from scd_pipeline.operations.check import check_names, check_table
 
 Batches = Mapping["str | None", "BatchResult | None"]
 """Batches by partition. The partition is None for an asset without partitions, the batch for all deliveries."""
@@ -170,19 +170,12 @@ def run_planned_checks(
 def _planned_results(
     context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: DeliveryLimits | None, warehouse: Warehouse
 ) -> Iterator[dg.AssetCheckResult]:
-    rules = FACT_RULES if isinstance(declared, Fact) else dimension_rules(declared)
-    names = [name for name in planned_checks(context, dg.AssetKey(declared.name)) if name in rules]
+    planned = planned_checks(context, dg.AssetKey(declared.name))
+    names = [name for name in planned if name in check_names(declared)]
     if names:
-        results = {result.rule: result for result in _check(declared, warehouse, names)}
+        results = {result.check: result for result in check_table(warehouse, declared, names)}
         alert_of_failed_checks(context.op_execution_context, declared.name, results.values())
         yield from (check_result(declared.name, name, results.get(name)) for name in names)
     log = dg.AssetKey(declared.name + LOG_SUFFIX)
     if limits is not None and SOURCES_ARE_ON_TIME in planned_checks(context, log):
         yield limits.evaluate(context.op_execution_context, warehouse)
-
-
-def _check(declared: Dimension | Fact, warehouse: Warehouse, names: Collection[str]) -> Sequence[CheckResult]:
-    """Run the checks of some names on the tables as they are now."""
-    if isinstance(declared, Fact):
-        return check_fact(warehouse, declared, names)
-    return check_dimension(warehouse, declared, names)

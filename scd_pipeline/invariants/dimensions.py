@@ -20,7 +20,7 @@ from scd_pipeline.history.schema import open_end
 from scd_pipeline.invariants import properties
 from scd_pipeline.invariants.properties import PROPERTIES, Property
 
-RULE, KEY = "rule", "key"
+CHECK, KEY = "check", "key"
 IS_SAME_VERSION = "_is_same_version"
 _OPENED_PREFIX = "_new_"
 _PREVIOUS_END, _NUMBER, _CURRENT_COUNT, _KEY_COUNT = "_previous_end", "_number", "_current_count", "_key_count"
@@ -93,15 +93,15 @@ def violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the violations of all invariants, computed in one pass.
 
     Returns:
-        `rule`, the name of the invariant, and `key`, the readable business key; one row per violating row.
+        `check`, the name of the invariant, and `key`, the readable business key; one row per violating row.
     """
-    rules = [(invariant.is_violated(dimension), F.lit(name)) for name, invariant in invariants(dimension).items()]
+    checks = [(invariant.is_violated(dimension), F.lit(name)) for name, invariant in invariants(dimension).items()]
     same_key = Window.partitionBy(col(dimension.surrogate_key))
     related = _with_versions(rows.withColumn(_KEY_COUNT, F.count(F.lit(1)).over(same_key)), dimension)
     violated = related.select(
-        array_where(rules, "string").alias("_rules"), readable_key(dimension.key_names).alias(KEY)
+        array_where(checks, "string").alias("_checks"), readable_key(dimension.key_names).alias(KEY)
     )
-    return violated.where(F.size("_rules") > 0).select(F.explode("_rules").alias(RULE), KEY)
+    return violated.where(F.size("_checks") > 0).select(F.explode("_checks").alias(CHECK), KEY)
 
 
 def _with_versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
@@ -133,7 +133,7 @@ def collisions(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> 
         dimension: The declaration.
 
     Returns:
-        `rule`, and `key`, which names both versions.
+        `check`, and `key`, which names both versions.
     """
     new = _OPENED_PREFIX
 
@@ -143,7 +143,7 @@ def collisions(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> 
 
     text = F.concat(version(""), F.lit(" and "), version(new))
     different = same_keys(opened, assigned, dimension).where(~F.col(IS_SAME_VERSION))
-    return different.select(F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(RULE), text.alias(KEY))
+    return different.select(F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(CHECK), text.alias(KEY))
 
 
 def same_keys(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:

@@ -17,7 +17,7 @@ from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.frames import union_all, with_broadcast
 from scd_pipeline.history.as_of import WINDOW_KEY, is_in_force, version_windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.invariants.dimensions import KEY, RULE
+from scd_pipeline.invariants.dimensions import CHECK, KEY
 from scd_pipeline.invariants.properties import (
     GRAIN_IS_UNIQUE,
     PROPERTIES,
@@ -34,7 +34,7 @@ Versions = Mapping[str, DataFrame | None]
 class FactInvariant:
     """A property of a fact, and the query for its violations.
 
-    The query takes facts with their keys, and returns `rule` and `key`, which names the fact and mostly the role. A
+    The query takes facts with their keys, and returns `check` and `key`, which names the fact and mostly the role. A
     role whose key column the rows do not have is skipped: it was declared after they were written (S35).
     """
 
@@ -106,7 +106,7 @@ def duplicate_grain(rows: DataFrame, fact: Fact, versions: Versions) -> DataFram
     names = [key.name for key in fact.grain]
     counts = rows.groupBy(*[col(name) for name in names]).agg(F.count(F.lit(1)).alias("_count"))
     duplicates = counts.where(F.col("_count") > 1)
-    return duplicates.select(F.lit(GRAIN_IS_UNIQUE).alias(RULE), readable_key(names).alias(KEY))
+    return duplicates.select(F.lit(GRAIN_IS_UNIQUE).alias(CHECK), readable_key(names).alias(KEY))
 
 
 FACT_INVARIANTS: Mapping[str, FactInvariant] = {
@@ -131,13 +131,13 @@ def _not_in_force(rows: DataFrame, fact: Fact, role: Role, column: str, versions
     return joined.where(is_violation).select(*[col(name) for name in rows.columns])
 
 
-def _in_each_role(rows: DataFrame, fact: Fact, rule: str, violating: Callable[[str, Role], DataFrame]) -> DataFrame:
+def _in_each_role(rows: DataFrame, fact: Fact, check: str, violating: Callable[[str, Role], DataFrame]) -> DataFrame:
     """Return the violations in each role whose key column the rows have."""
     roles = [(column, role) for _, column, role in fact.keyed_roles if column in rows.columns]
-    violations = [_named(violating(column, role), rule, column, fact) for column, role in roles]
-    return union_all(violations) if violations else _named(rows.limit(0), rule, "", fact)
+    violations = [_named(violating(column, role), check, column, fact) for column, role in roles]
+    return union_all(violations) if violations else _named(rows.limit(0), check, "", fact)
 
 
-def _named(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:
+def _named(rows: DataFrame, check: str, column: str, fact: Fact) -> DataFrame:
     grain = readable_key([key.name for key in fact.grain])
-    return rows.select(F.lit(rule).alias(RULE), F.concat(grain, F.lit(f" ({column})")).alias(KEY))
+    return rows.select(F.lit(check).alias(CHECK), F.concat(grain, F.lit(f" ({column})")).alias(KEY))

@@ -34,9 +34,9 @@ from scd_pipeline.history.last_versions import with_last_flag
 from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import (
+    CHECK,
     IS_SAME_VERSION,
     KEY,
-    RULE,
     collisions,
     same_keys,
     unnamed_violations,
@@ -344,7 +344,7 @@ def _check_and_count_assigned(
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
     broken = union_all([violations(expected, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
-    summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in broken}))
-    if any(row[RULE] in _COLLISIONS for row in broken):
+    summary = "; ".join(sorted({f"{row[CHECK]}: {row[KEY]}" for row in broken}))
+    if any(row[CHECK] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)

@@ -29,7 +29,7 @@ from scd_pipeline.expressions import all_of, col, readable_key
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
-from scd_pipeline.invariants.dimensions import KEY, RULE, invariants, violations
+from scd_pipeline.invariants.dimensions import CHECK, KEY, invariants, violations
 from scd_pipeline.invariants.facts import FACT_INVARIANTS
 from scd_pipeline.invariants.properties import (
     AUDIT_REBUILDS_DIMENSION,
@@ -69,14 +69,14 @@ class CheckResult:
 
     Attributes:
         table: The dimension or fact.
-        rule: The name of the invariant.
+        check: The name of the invariant.
         count: The number of violations; 0 if the check passed.
         keys: Up to `MAX_KEYS` of the keys that violate the invariant.
         more: The number of further keys.
     """
 
     table: str
-    rule: str
+    check: str
     count: int
     keys: tuple[str, ...]
     more: int = 0
@@ -88,13 +88,15 @@ class CheckResult:
 
     def __str__(self) -> str:
         if self.passed:
-            return f"{self.table}: {self.rule}: passed"
+            return f"{self.table}: {self.check}: passed"
         more = f" and {self.more} more" if self.more else ""
-        return f"{self.table}: {self.rule}: failed ({self.count}): {'; '.join(self.keys)}{more}"
+        return f"{self.table}: {self.check}: failed ({self.count}): {'; '.join(self.keys)}{more}"
 
 
-def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
-    """Return the names of a dimension's checks."""
+def check_names(table: Dimension | Fact) -> tuple[str, ...]:
+    """Return the names of the checks of a dimension or a fact."""
+    if isinstance(table, Fact):
+        return (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
     others = (
         AUDIT_REBUILDS_DIMENSION,
         KEY_LIST_IS_COMPLETE,
@@ -102,11 +104,8 @@ def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
         UPSTREAM_HAS_APPLIED_COMMITS,
         TABLES_ARE_APPEND_ONLY,
     )
-    declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if dimension.expected_values else ()
-    return (*invariants(dimension), *others, *declared)
-
-
-FACT_RULES = (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
+    declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if table.expected_values else ()
+    return (*invariants(table), *others, *declared)
 
 
 class _Tables:
@@ -133,8 +132,17 @@ class _Tables:
         return newest.rows if newest else None
 
 
+def check_table(
+    warehouse: Warehouse, table: Dimension | Fact, checks: Collection[str] | None = None
+) -> tuple[CheckResult, ...]:
+    """Check the invariants of a dimension or a fact, as `check_dimension` and `check_fact` do."""
+    if isinstance(table, Fact):
+        return check_fact(warehouse, table, checks)
+    return check_dimension(warehouse, table, checks)
+
+
 def check_dimension(
-    warehouse: Warehouse, dimension: Dimension, rules: Collection[str] | None = None
+    warehouse: Warehouse, dimension: Dimension, checks: Collection[str] | None = None
 ) -> tuple[CheckResult, ...]:
     """Check the invariants of a dimension, or some of them; one that cannot be evaluated yet is omitted.
 
@@ -144,24 +152,24 @@ def check_dimension(
     Args:
         warehouse: The warehouse.
         dimension: The dimension.
-        rules: The names of the invariants; None for all.
+        checks: The names of the invariants; None for all.
 
     Returns:
         A result for each invariant; none if the dimension was never loaded.
     """
     name, tables = dimension.name, _Tables(warehouse)
-    selected = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
+    selected = [check for check in check_names(dimension) if checks is None or check in checks]
     if not {AUDIT_REBUILDS_DIMENSION, KEY_LIST_IS_COMPLETE, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
         for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX):  # before their upstream, which a concurrent load can only move ahead
             tables.newest(name + suffix)
     newest = tables.newest(name)
     if newest is None:
-        return _check_without_table(warehouse, tables, dimension.table_names, rules)
+        return _check_without_table(warehouse, tables, dimension.table_names, checks)
     has_no_key = all_of([col(key).isNull() for key in dimension.key_names])
     stored = with_computed_columns(newest.rows, dimension.generated)
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
-    row_rules = [rule for rule in selected if rule in invariants(dimension)]
-    results = _results(name, row_rules, violations(rows, dimension)) if row_rules else []
+    row_checks = [check for check in selected if check in invariants(dimension)]
+    results = _results(name, row_checks, violations(rows, dimension)) if row_checks else []
     append_only = [name + suffix for suffix in _APPEND_ONLY_SUFFIXES]
     others: dict[str, Callable[[], CheckResult | None]] = {
         AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
@@ -171,13 +179,13 @@ def check_dimension(
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, append_only),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: _check_expected_values(warehouse, dimension),
     }
-    for rule in selected:
-        result = others[rule]() if rule in others else None
+    for check in selected:
+        result = others[check]() if check in others else None
         results += [result] if result is not None else []
     return tuple(results)
 
 
-def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None = None) -> tuple[CheckResult, ...]:
+def check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None = None) -> tuple[CheckResult, ...]:
     """Check the invariants of a fact, or some of them; one that cannot be evaluated yet is omitted.
 
     Rows that the fact's next load re-keys need not have the surrogate keys of the current versions. Keys without a
@@ -186,7 +194,7 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     Args:
         warehouse: The warehouse.
         fact: The fact.
-        rules: The names of the invariants; None for all.
+        checks: The names of the invariants; None for all.
 
     Returns:
         A result for each invariant; none if the fact was never loaded.
@@ -194,7 +202,7 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     tables = _Tables(warehouse)
     stored = tables.newest(fact.name)
     if stored is None:
-        return _check_without_table(warehouse, tables, table_names(fact.name), rules)
+        return _check_without_table(warehouse, tables, table_names(fact.name), checks)
     pinned = pin_dimensions(warehouse, fact)
     log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
     errors = [error for dimension in pinned.values() for error in dimension.damage(stored.commit)]
@@ -203,39 +211,39 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, fact.name, [fact.name], errors),
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, fact.name, [log]),
     }
-    selected = [rule for rule in FACT_RULES if rules is None or rule in rules]
+    selected = [check for check in check_names(fact) if checks is None or check in checks]
     return tuple(
-        others[rule]() if rule in others else _check_fact_rows(warehouse, fact, stored, pinned, rule)
-        for rule in selected
+        others[check]() if check in others else _check_fact_rows(warehouse, fact, stored, pinned, check)
+        for check in selected
     )
 
 
 def _check_fact_rows(
-    warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, PinnedDimension], rule: str
+    warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, PinnedDimension], check: str
 ) -> CheckResult:
-    is_rekeyed = rule == SURROGATE_KEYS_FIT_EVENT_TIME
+    is_rekeyed = check == SURROGATE_KEYS_FIT_EVENT_TIME
     rows = rows_with_current_keys(warehouse, fact, stored, pinned) if is_rekeyed else stored_rows(stored.rows, fact)
-    violating = FACT_INVARIANTS[rule].violations(
+    violating = FACT_INVARIANTS[check].violations(
         rows, fact, {name: dimension.rows for name, dimension in pinned.items()}
     )
-    return _result(fact.name, rule, violating)
+    return _result(fact.name, check, violating)
 
 
-def _result(table: str, rule: str, violating: DataFrame) -> CheckResult:
-    (result,) = _results(table, [rule], violating)
+def _result(table: str, check: str, violating: DataFrame) -> CheckResult:
+    (result,) = _results(table, [check], violating)
     return result
 
 
-def _results(table: str, rules: list[str], violating: DataFrame) -> list[CheckResult]:
-    """Return a result for each rule; one query counts all violations and collects some keys of each rule."""
+def _results(table: str, checks: list[str], violating: DataFrame) -> list[CheckResult]:
+    """Return a result for each check; one query counts all violations and collects some keys of each check."""
     keys = F.collect_set(KEY)  # several rows may have one key
-    summary = violating.groupBy(RULE).agg(
+    summary = violating.groupBy(CHECK).agg(
         F.count(F.lit(1)).alias("n"),
         F.slice(F.array_sort(keys), 1, MAX_KEYS).alias("keys"),
         F.greatest(F.size(keys) - MAX_KEYS, F.lit(0)).alias("more"),
     )
-    by_rule = {row[RULE]: (int(row["n"]), tuple(row["keys"]), int(row["more"])) for row in summary.collect()}
-    return [CheckResult(table, rule, *by_rule.get(rule, (0, ()))) for rule in rules]
+    by_rule = {row[CHECK]: (int(row["n"]), tuple(row["keys"]), int(row["more"])) for row in summary.collect()}
+    return [CheckResult(table, check, *by_rule.get(check, (0, ()))) for check in checks]
 
 
 def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> CheckResult | None:
@@ -249,7 +257,9 @@ def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, ro
     )
     rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
-    violating = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
+    violating = differ.select(
+        F.lit(AUDIT_REBUILDS_DIMENSION).alias(CHECK), readable_key(dimension.key_names).alias(KEY)
+    )
     return _result(dimension.name, AUDIT_REBUILDS_DIMENSION, violating)
 
 
@@ -258,7 +268,7 @@ def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension)
     if audit is None:
         return None
     missing = missing_keys(warehouse, dimension, audit, tables.rows(dimension.name + KEYS_SUFFIX))
-    violating = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(RULE), readable_key(dimension.key_names).alias(KEY))
+    violating = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(CHECK), readable_key(dimension.key_names).alias(KEY))
     return _result(dimension.name, KEY_LIST_IS_COMPLETE, violating)
 
 
@@ -275,13 +285,13 @@ def _check_upstream(tables: _Tables, name: str, downstream: list[str], others: S
 
 
 def _check_without_table(
-    warehouse: Warehouse, tables: _Tables, names: Sequence[str], rules: Collection[str] | None
+    warehouse: Warehouse, tables: _Tables, names: Sequence[str], checks: Collection[str] | None
 ) -> tuple[CheckResult, ...]:
     """Check a dimension or a fact without a table: there is nothing to check if it was never loaded.
 
     `names` are those of all its tables, its own first.
     """
-    if rules is not None and NO_FOREIGN_COMMITS not in rules:
+    if checks is not None and NO_FOREIGN_COMMITS not in checks:
         return ()
     result = _check_foreign_commits(warehouse, tables, names[0], names)
     return () if result.passed else (result,)

@@ -92,16 +92,16 @@ def _damages(column: str) -> str:
 @rule("S2", "S3", "S14", "S23")
 def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
     results = check.check_dimension(sound, PLAYER)
-    assert [result.rule for result in results] == list(check.dimension_rules(PLAYER))
+    assert [result.check for result in results] == list(check.check_names(PLAYER))
     fact_results = check.check_fact(sound, PLAY)
-    assert [result.rule for result in fact_results] == list(check.FACT_RULES)
+    assert [result.check for result in fact_results] == list(check.check_names(PLAY))
     assert [str(result) for result in (*results, *fact_results) if not result.passed] == []
 
 
 @requirement("F28")
 @rule("S2", "S3", "S14", "S22")
 def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) -> None:
-    results = {result.rule: result for result in check.check_dimension(damaged, PLAYER)}
+    results = {result.check: result for result in check.check_dimension(damaged, PLAYER)}
     assert [name for name, result in results.items() if result.passed] == ["upstream_has_applied_commits"]
     for name in PLAYERS:
         assert f"player_id={name}" in results[name].keys, results[name]
@@ -113,7 +113,7 @@ def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) ->
 
 @rule("S23", "S24")
 def test_checks_report_the_grain_of_damaged_facts(damaged: Warehouse) -> None:
-    results = {result.rule: result for result in check.check_fact(damaged, PLAY)}
+    results = {result.check: result for result in check.check_fact(damaged, PLAY)}
     assert results["surrogate_keys_exist"].keys == ("play=2 (player_key)",)
     assert set(results["surrogate_keys_fit_event_time"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
     assert all(key.startswith("fct_play version") for key in results["no_foreign_commits"].keys)
@@ -182,7 +182,7 @@ def test_facts_are_re_keyed_after_their_dimension_is_recreated(played: Warehouse
     """Although it has as many commits as before. While it is missing, the keys of its facts dangle."""
     for name in table_names("dim_player"):
         shutil.rmtree(Path(played.path) / name, ignore_errors=True)
-    (dangling,) = [result for result in check.check_fact(played, PLAY) if result.rule == "surrogate_keys_exist"]
+    (dangling,) = [result for result in check.check_fact(played, PLAY) if result.check == "surrogate_keys_exist"]
     assert set(dangling.keys) == {
         "play=1 (player_key)",
         "play=2 (player_key)",
@@ -204,7 +204,10 @@ def test_an_attribute_declared_since_the_last_delivery_violates_no_invariant(pla
     load(played, PLAYER_SINCE)
     for _ in range(2):
         results = [*check.check_dimension(played, PLAYER_SINCE), *check.check_fact(played, PLAY_SINCE)]
-        assert [result.rule for result in results] == [*check.dimension_rules(PLAYER_SINCE), *check.FACT_RULES]
+        assert [result.check for result in results] == [
+            *check.check_names(PLAYER_SINCE),
+            *check.check_names(PLAY_SINCE),
+        ]
         assert [str(result) for result in results if not result.passed] == []
         assert load(played, PLAY_SINCE).row_counts in ({"overwrite": 3}, {})
 
@@ -228,11 +231,11 @@ REPAIRS = {
 
 
 def test_each_missing_table_is_reported_with_its_repair(played: Warehouse, tmp_path: Path) -> None:
-    rules, reported = ["no_foreign_commits"], {}
+    checks, reported = ["no_foreign_commits"], {}
     for table in REPAIRS:
         stored = Path(played.path) / table
         stored.rename(tmp_path / table)
-        results = [*check.check_dimension(played, PLAYER, rules), *check.check_fact(played, PLAY, rules)]
+        results = [*check.check_dimension(played, PLAYER, checks), *check.check_fact(played, PLAY, checks)]
         reported[table] = [key for result in results for key in result.keys]
         (tmp_path / table).rename(stored)
     assert reported == {table: [f"{table} does not exist; {repair}"] for table, repair in REPAIRS.items()}

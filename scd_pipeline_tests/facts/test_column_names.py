@@ -92,7 +92,7 @@ def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> Non
     assert [row["number"] for row in spark.table("dim_player_current").collect()] == [4]
     in_force = spark.sql("SELECT number FROM dim_player_as_of(TIMESTAMP '2019-05-01 00:00:00Z')")
     assert [row["number"] for row in in_force.collect()] == [2]
-    assert {result.rule for result in check_dimension(loaded, MEMBER) if not result.passed} == set()
+    assert {result.check for result in check_dimension(loaded, MEMBER) if not result.passed} == set()
 
     load(loaded, played())
     joined = rows(queries.with_dimensions(loaded, played()).select("play", "player_tier", "partner_tier"))

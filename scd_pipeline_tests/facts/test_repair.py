@@ -165,7 +165,7 @@ def test_a_commit_without_an_effect_is_accepted(recorded: Warehouse) -> None:
 def test_two_current_versions_are_reported_and_their_repair_is_audited(played: Warehouse) -> None:
     before = rows(played)
     damage(played, DAMAGES["a second current version"])
-    failed = {result.rule for result in check_dimension(played, PLAYER) if not result.passed}
+    failed = {result.check for result in check_dimension(played, PLAYER) if not result.passed}
     assert {"one_current_version", NO_FOREIGN_COMMITS} <= failed
     versions = played.table("dim_player").last_commit().newest
     plan = repair(played, PLAYER, now=NOW, actor="ann", dry_run=True)

@@ -60,7 +60,7 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
     monkeypatch.setattr(assets, "load_table", load)
     monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
     monkeypatch.setattr(
-        partition_events, "check_dimension", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
+        partition_events, "check_table", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
     )
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
     monkeypatch.setattr(

@@ -17,7 +17,7 @@ from scd_pipeline.declaration import Dimension, read_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.errors import ConflictError
-from scd_pipeline.operations.check import dimension_rules
+from scd_pipeline.operations.check import check_names
 from scd_pipeline_tests.orchestration.fake_loads import fake_loads, run
 from scd_pipeline_tests.semantics.specification import requirement
 
@@ -136,7 +136,7 @@ def test_a_failed_run_still_runs_the_checks(
     """Dagster skips the step of the checks, and would show all checks as failed."""
     fake_loads(monkeypatch, rejected=[DAYS[1]])
     assert not run(customer, instance, EVERYTHING).success
-    names = dimension_rules(customer)
+    names = check_names(customer)
     keys = [dg.AssetCheckKey(dg.AssetKey("dim_customer"), name) for name in names]
     executions = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
     assert {key.name: record.status.value for key, record in executions.items()} == {
@@ -160,7 +160,7 @@ def test_a_failed_run_that_changed_the_table_has_an_event(
     """Facts follow the events of a table, and the declaration alone may have changed it."""
     fake_loads(monkeypatch, rejected=rejected)
     load = assets.load_table
-    monkeypatch.setattr(assets, "load_table", lambda *args, **options: replace(load(*args, **options), rows=rows))
+    monkeypatch.setattr(assets, "load_table", lambda *args, **options: replace(load(*args, **options), row_counts=rows))
     assert not run(customer, instance, EVERYTHING).success
     assert list(events(instance, "dim_customer")) == expected
 
@@ -176,7 +176,7 @@ def test_a_load_that_an_error_ends_still_runs_the_checks(
 
     monkeypatch.setattr(assets, "load_table", fail)
     assert not run(customer, instance, EVERYTHING).success
-    keys = [dg.AssetCheckKey(dg.AssetKey("dim_customer"), name) for name in dimension_rules(customer)]
+    keys = [dg.AssetCheckKey(dg.AssetKey("dim_customer"), name) for name in check_names(customer)]
     executions = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
     assert {record.status.value for record in executions.values()} == {"SUCCEEDED", "FAILED"}
 

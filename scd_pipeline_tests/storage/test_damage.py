@@ -145,7 +145,7 @@ def test_status_and_check_report_the_damage(sound: Warehouse, recreated_log: Pat
     (table,) = status(sound, [CUSTOMER], [], now=NOW).tables
     assert re.search(message, table.damage[0])
     results = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
-    assert [result.rule for result in results if not result.passed] == [rule]
+    assert [result.check for result in results if not result.passed] == [rule]
 
 
 @pytest.mark.parametrize("run", [load, functools.partial(repair, now=NOW, actor="test")])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scd_pipeline.declaration import Dimension, ExpectedValue, Source
+from scd_pipeline.declaration import Dimension, ExpectedValue, Fact, Source
 from scd_pipeline.invariants.properties import CHECKLIST_IS_COMPLETE, PROPERTIES, SOURCES_ARE_ON_TIME
-from scd_pipeline.operations.check import FACT_RULES, dimension_rules
+from scd_pipeline.operations.check import check_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 CUSTOMER = Dimension(
@@ -17,11 +17,12 @@ CUSTOMER = Dimension(
     Source("crm", snapshot="customers_{date}.csv"),
     expected_values={"customers": ExpectedValue("2024-01-31", "count(*)", 3)},
 )
+SALE = Fact("fct_sale", {"sale_id": "int"}, "sold_at", {"customer": CUSTOMER}, Source("shop", feed="sales_{date}.csv"))
 
 
 def test_every_check_is_named_by_a_property_of_the_table() -> None:
     others = {SOURCES_ARE_ON_TIME, CHECKLIST_IS_COMPLETE}
-    assert {*dimension_rules(CUSTOMER), *FACT_RULES, *others} == set(PROPERTIES)
+    assert {*check_names(CUSTOMER), *check_names(SALE), *others} == set(PROPERTIES)
 
 
 def test_a_description_is_a_sentence_that_links_to_its_rules() -> None:
