@@ -20,7 +20,7 @@ from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.deliveries.batch_summary import MAX_SCOPE_VALUES, BatchContent, summarize_batches
-from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot
@@ -461,7 +461,7 @@ def _scope_texts(
     ]
     frame = local_frame(spark, rows, ", ".join(["_number int", *(f"{text} string" for text in delivered.values())]))
     typed = frame.withColumns(
-        {name: cast(F.col(text), StringType(), types[name], Rules()).value for name, text in delivered.items()}
+        {name: cast(F.col(text), StringType(), types[name], CastOptions()).value for name, text in delivered.items()}
     )
     invalid = [
         F.when(F.col(text).isNotNull() & col(name).isNull(), F.array(F.lit(name), F.col(text)))

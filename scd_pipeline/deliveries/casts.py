@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Struct, leaves
-from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.number_casts import (
     INTEGERS,
     SIGNIFICANT_DIGITS,
@@ -41,7 +41,7 @@ class Cast:
     is_bad: Column
 
 
-def cast(value: Column, physical: T.DataType, target: DataType, rules: Rules) -> Cast:
+def cast(value: Column, physical: T.DataType, target: DataType, options: CastOptions) -> Cast:
     """Cast a value of a physical type to the declared one, leaf by leaf.
 
     NULL stays NULL and is not bad. A bad leaf is NULL; the value that contains it is not.
@@ -53,7 +53,7 @@ def cast(value: Column, physical: T.DataType, target: DataType, rules: Rules) ->
     if is_same_type and not any(leaf.ddl() in _CHECKED_THOUGH_EQUAL for leaf in leaves(target)):
         return Cast(value, F.lit(False))
     # A pattern applies to columns of text, not to values inside of others.
-    inner = replace(rules, pattern=None)
+    inner = replace(options, pattern=None)
     if isinstance(physical, T.StringType) and isinstance(target, Struct | Array | Map):
         return _from_json(value, target, inner)
     if isinstance(physical, T.StructType) and isinstance(target, Struct):
@@ -64,14 +64,14 @@ def cast(value: Column, physical: T.DataType, target: DataType, rules: Rules) ->
         return _map(value, physical, target, inner)
     if isinstance(physical, T.StructType) and isinstance(target, Map):
         return _map_from_fields(value, physical, target, inner)
-    leaf = _leaf(value, physical, target, rules)
+    leaf = _leaf(value, physical, target, options)
     return Cast(leaf, value.isNotNull() & leaf.isNull())
 
 
 # --------------------------------------------------------------------- nested values
 
 
-def _struct(value: Column, physical: T.StructType, target: Struct, rules: Rules) -> Cast:
+def _struct(value: Column, physical: T.StructType, target: Struct, options: CastOptions) -> Cast:
     """Cast a struct by the names of its fields; Spark would cast it by their positions.
 
     A field that is not delivered is NULL. Case does not matter in names, as in those of columns.
@@ -81,39 +81,39 @@ def _struct(value: Column, physical: T.StructType, target: Struct, rules: Rules)
     for name, inner in target.fields:
         result = Cast(F.lit(None).cast(inner.ddl()), F.lit(False))
         if field := delivered.get(name.lower()):
-            result = cast(value[field.name], field.dataType, inner, rules)
+            result = cast(value[field.name], field.dataType, inner, options)
         fields.append(result.value.alias(name))
         problems.append(result.is_bad)
     return Cast(F.when(value.isNotNull(), F.struct(*fields)), any_of(problems))
 
 
-def _array(value: Column, physical: T.ArrayType, target: Array, rules: Rules) -> Cast:
+def _array(value: Column, physical: T.ArrayType, target: Array, options: CastOptions) -> Cast:
     def element(inner: Column) -> Cast:
-        return cast(inner, physical.elementType, target.element, rules)
+        return cast(inner, physical.elementType, target.element, options)
 
     is_bad = F.exists(value, lambda inner: element(inner).is_bad)
     return Cast(F.transform(value, lambda inner: element(inner).value), F.coalesce(is_bad, F.lit(False)))
 
 
-def _map(value: Column, physical: T.MapType, target: Map, rules: Rules) -> Cast:
-    keys = _array(F.map_keys(value), T.ArrayType(physical.keyType), Array(target.key), rules)
-    values = _array(F.map_values(value), T.ArrayType(physical.valueType), Array(target.value), rules)
+def _map(value: Column, physical: T.MapType, target: Map, options: CastOptions) -> Cast:
+    keys = _array(F.map_keys(value), T.ArrayType(physical.keyType), Array(target.key), options)
+    values = _array(F.map_values(value), T.ArrayType(physical.valueType), Array(target.value), options)
     return _entries(keys, values)
 
 
-def _map_from_fields(value: Column, physical: T.StructType, target: Map, rules: Rules) -> Cast:
+def _map_from_fields(value: Column, physical: T.StructType, target: Map, options: CastOptions) -> Cast:
     """Cast the fields of a struct to entries of a map: Spark infers structs from the objects of JSON files.
 
     A field that is NULL is not an entry, because a field that an object lacks is NULL too.
     """
     candidates, problems = [], []
     for field in physical.fields:
-        result = cast(value[field.name], field.dataType, target.value, rules)
+        result = cast(value[field.name], field.dataType, target.value, options)
         entry = F.struct(F.lit(field.name).alias("key"), result.value.alias("value"))
         candidates.append(F.when(value[field.name].isNotNull(), entry))
         problems.append(result.is_bad)
     entries = F.when(value.isNotNull(), F.array_compact(F.array(*candidates)))
-    keys = _array(F.transform(entries, lambda e: e["key"]), T.ArrayType(T.StringType()), Array(target.key), rules)
+    keys = _array(F.transform(entries, lambda e: e["key"]), T.ArrayType(T.StringType()), Array(target.key), options)
     return _entries(keys, Cast(F.transform(entries, lambda e: e["value"]), any_of(problems)))
 
 
@@ -123,7 +123,7 @@ def _entries(keys: Cast, values: Cast) -> Cast:
     return Cast(F.when(~is_bad, F.map_from_arrays(keys.value, values.value)), is_bad | values.is_bad)
 
 
-def _from_json(value: Column, target: DataType, rules: Rules) -> Cast:
+def _from_json(value: Column, target: DataType, options: CastOptions) -> Cast:
     """Cast a JSON text, whose leaves are read like those of JSON files.
 
     Text that is not JSON of the type is bad; Spark would keep a part of it. The text is parsed inside an object and
@@ -138,7 +138,7 @@ def _from_json(value: Column, target: DataType, rules: Rules) -> Cast:
     )
     has_one_value = F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))) == 1
     whole = F.when(parsed[_NO_JSON].isNull() & has_one_value, parsed["v"])
-    inner = cast(whole, delivered, target, rules)
+    inner = cast(whole, delivered, target, options)
     return Cast(inner.value, (value.isNotNull() & whole.isNull()) | inner.is_bad)
 
 
@@ -170,17 +170,17 @@ def _json_type(target: DataType) -> T.DataType:
 # --------------------------------------------------------------------------- leaves
 
 
-def _leaf(value: Column, physical: T.DataType, target: DataType, rules: Rules) -> Column:
+def _leaf(value: Column, physical: T.DataType, target: DataType, options: CastOptions) -> Column:
     """Cast a value to a type without inner types; NULL if it is bad."""
     name = target.ddl()
     if isinstance(target, Decimal):
-        return to_decimal(value, physical, target, rules)
+        return to_decimal(value, physical, target, options)
     if name in INTEGERS:
-        return to_integer(value, physical, name, rules)
+        return to_integer(value, physical, name, options)
     if name in SIGNIFICANT_DIGITS:
-        return to_floating(value, physical, name, rules)
+        return to_floating(value, physical, name, options)
     if name in TIME_TYPES:
-        return to_time(value, physical, name, rules)
+        return to_time(value, physical, name, options)
     if name == "string":
         return _text(value, physical)
     if name == "boolean" and isinstance(physical, T.NumericType):

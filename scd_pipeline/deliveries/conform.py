@@ -32,7 +32,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Column as Mapped
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.types import DataType, parse_type
-from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.column_mapping import ColumnMapping
 from scd_pipeline.deliveries.row_columns import (
@@ -217,8 +217,8 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
     required = _required_attributes(channel, dimension)
     columns, problems, nulled = [], [], [F.lit(0)]
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
-        rules = Rules(source.timezone, column.mapped.format, column.mapped.unit, column.mapped.round)
-        result = cast(column.delivered, column.physical, column.data_type, rules)
+        options = CastOptions(source.timezone, column.mapped.format, column.mapped.unit, column.mapped.round)
+        result = cast(column.delivered, column.physical, column.data_type, options)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
         value = column.with_default(value)
         # A delete provides no attribute, so it does not matter what its attributes contain.
@@ -252,7 +252,7 @@ def _text_of_row_or_delivery(name: str, physical: str | None, mapping: ColumnMap
     delivery_text = F.col(DELIVERY)[name.lstrip("_")]
     if not physical:
         return delivery_text
-    text = cast(col(physical), mapping.column_type(physical), parse_type("string"), Rules()).value
+    text = cast(col(physical), mapping.column_type(physical), parse_type("string"), CastOptions()).value
     return F.coalesce(text, delivery_text)
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration.types import Decimal
-from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.cast_options import CastOptions
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 SIGNIFICANT_DIGITS = {"double": 17, "float": 9}
@@ -39,27 +39,27 @@ def null(ddl: str) -> Column:
     return F.lit(None).cast(ddl)
 
 
-def to_integer(value: Column, physical: T.DataType, ddl: str, rules: Rules) -> Column:
+def to_integer(value: Column, physical: T.DataType, ddl: str, options: CastOptions) -> Column:
     """Cast a value to one of `INTEGERS`; NULL if it is bad."""
     if is_time(physical):
         return null(ddl)
     if isinstance(physical, T.FractionalType):
-        return F.round(value).try_cast(ddl) if rules.is_rounded else to_equal_number(value, physical, ddl)
-    if isinstance(physical, T.StringType) and rules.is_rounded:
+        return F.round(value).try_cast(ddl) if options.is_rounded else to_equal_number(value, physical, ddl)
+    if isinstance(physical, T.StringType) and options.is_rounded:
         return value.try_cast("decimal(38,0)").try_cast(ddl)
     return value.try_cast(ddl)
 
 
-def to_decimal(value: Column, physical: T.DataType, target: Decimal, rules: Rules) -> Column:
+def to_decimal(value: Column, physical: T.DataType, target: Decimal, options: CastOptions) -> Column:
     """Cast a value to a decimal; a floating number by its shortest text: 0.1, not its binary value."""
     ddl = target.ddl()
     if is_time(physical):
         return null(ddl)
     if isinstance(physical, T.FloatType | T.DoubleType):
         value, physical = value.cast("string"), T.StringType()
-    if isinstance(physical, T.StringType) and not rules.is_rounded:
+    if isinstance(physical, T.StringType) and not options.is_rounded:
         return F.when(_fits_scale(value, target.scale), value.try_cast(ddl))
-    if isinstance(physical, T.DecimalType) and physical.scale > target.scale and not rules.is_rounded:
+    if isinstance(physical, T.DecimalType) and physical.scale > target.scale and not options.is_rounded:
         return to_equal_number(value, physical, ddl)
     return value.try_cast(ddl)
 
@@ -76,14 +76,14 @@ def _fits_scale(text: Column, scale: int) -> Column:
     return is_plain | (significant == "") | (needed <= scale)
 
 
-def to_floating(value: Column, physical: T.DataType, ddl: str, rules: Rules) -> Column:
+def to_floating(value: Column, physical: T.DataType, ddl: str, options: CastOptions) -> Column:
     """Cast a value to one of `SIGNIFICANT_DIGITS`; NULL if it is bad."""
     if is_time(physical):
         return null(ddl)
     if isinstance(physical, T.StringType):
-        return _floating_from_text(value, ddl, rules)
+        return _floating_from_text(value, ddl, options)
     number = value.try_cast(ddl)
-    if rules.is_rounded:
+    if options.is_rounded:
         return F.when(~_is_infinite(number) | (_is_infinite(value.try_cast("double"))), number)
     if isinstance(physical, T.IntegralType):
         return to_equal_number(value, physical, ddl)
@@ -95,7 +95,7 @@ def to_floating(value: Column, physical: T.DataType, ddl: str, rules: Rules) -> 
     return number
 
 
-def _floating_from_text(text: Column, ddl: str, rules: Rules) -> Column:
+def _floating_from_text(text: Column, ddl: str, options: CastOptions) -> Column:
     """Return the nearest number, if the type can represent all digits, and a whole number exactly.
 
     Text outside of the type's range is bad; Spark would return infinity or zero.
@@ -104,7 +104,7 @@ def _floating_from_text(text: Column, ddl: str, rules: Rules) -> Column:
     is_too_large = _is_infinite(number) & ~text.rlike("(?i)inf")
     is_too_small = (number == 0) & text.rlike("^[^eE]*[1-9]")
     is_valid = ~text.rlike(_JAVA_LITERAL) & ~is_too_large & ~is_too_small
-    if rules.is_rounded:
+    if options.is_rounded:
         return F.when(is_valid, number)
     digits_limit = SIGNIFICANT_DIGITS[ddl]
     digits = F.regexp_replace(F.regexp_replace(text, r"[eE].*$|\D", ""), "^0+|0+$", "")

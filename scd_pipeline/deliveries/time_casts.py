@@ -8,7 +8,7 @@ from pyspark.sql import types as T
 
 from scd_pipeline.declaration.patterns import reads_nanoseconds, without_optional_zone, zone_letters
 from scd_pipeline.declaration.types import Decimal
-from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.number_casts import is_time, null, to_decimal
 
 TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
@@ -22,15 +22,15 @@ _TOO_FINE_BY_PATTERN = r"[.,]\d{6}\d*[1-9]|\d{20}\d*[1-9]"
 _ZONE_AT_END = r"(?i)\d\s*((?!t\d)[a-z][a-z0-9_/+-]*|[+-]\d{1,2}(:?\d{2}){0,2})\s*$"
 
 
-def to_time(value: Column, physical: T.DataType, ddl: str, rules: Rules) -> Column:
+def to_time(value: Column, physical: T.DataType, ddl: str, options: CastOptions) -> Column:
     """Cast a value to one of `TIME_TYPES`; NULL if it is bad."""
     match ddl:
         case "date":
-            time = _to_date(value, physical, rules)
+            time = _to_date(value, physical, options)
         case "timestamp":
-            time = _to_timestamp(value, physical, rules)
+            time = _to_timestamp(value, physical, options)
         case _:
-            time = _to_timestamp_ntz(value, physical, rules)
+            time = _to_timestamp_ntz(value, physical, options)
     return _within_years(time, ddl)
 
 
@@ -40,60 +40,60 @@ def _within_years(value: Column, ddl: str) -> Column:
     return F.when((value >= first.cast(ddl)) & (value <= last.cast(ddl)), value)
 
 
-def _to_date(value: Column, physical: T.DataType, rules: Rules) -> Column:
+def _to_date(value: Column, physical: T.DataType, options: CastOptions) -> Column:
     if isinstance(physical, T.DateType):
         return value
-    if isinstance(physical, T.StringType) and not (rules.pattern or rules.unit):
-        if rules.is_rounded:
+    if isinstance(physical, T.StringType) and not (options.pattern or options.unit):
+        if options.is_rounded:
             return F.when(value.rlike(_DAY + r"([T ].*)?$"), value.try_cast("timestamp_ntz").cast("date"))
         return F.when(value.rlike(_DAY + _MIDNIGHT), value.try_cast("date"))
     if is_time(physical):
         time = value
-    elif rules.unit:
-        time = _from_epoch(value, physical, rules)
+    elif options.unit:
+        time = _from_epoch(value, physical, options)
     elif isinstance(physical, T.StringType):
-        time = _by_pattern(value, str(rules.pattern), rules)
+        time = _by_pattern(value, str(options.pattern), options)
     else:
         return value.try_cast("date")  # Spark rejects it: no value of the column's type is a date
     day = time.cast("date")
-    return day if rules.is_rounded else F.when(day.cast("timestamp_ntz") == time.cast("timestamp_ntz"), day)
+    return day if options.is_rounded else F.when(day.cast("timestamp_ntz") == time.cast("timestamp_ntz"), day)
 
 
-def _to_timestamp(value: Column, physical: T.DataType, rules: Rules) -> Column:
+def _to_timestamp(value: Column, physical: T.DataType, options: CastOptions) -> Column:
     if isinstance(physical, T.TimestampType):
         return value
     if isinstance(physical, T.DateType | T.TimestampNTZType):
-        return _to_utc(value.cast("timestamp"), rules.zone)
-    if rules.unit:
-        return _from_epoch(value, physical, rules)
+        return _to_utc(value.cast("timestamp"), options.zone)
+    if options.unit:
+        return _from_epoch(value, physical, options)
     if not isinstance(physical, T.StringType):
         return null("timestamp")
-    if rules.pattern:
-        return _instant_by_pattern(value, rules.pattern, rules)
-    time = _complete_time(value, rules).try_cast("timestamp")
-    return time if rules.zone == "UTC" else F.when(_has_zone(value), time).otherwise(_to_utc(time, rules.zone))
+    if options.pattern:
+        return _instant_by_pattern(value, options.pattern, options)
+    time = _complete_time(value, options).try_cast("timestamp")
+    return time if options.zone == "UTC" else F.when(_has_zone(value), time).otherwise(_to_utc(time, options.zone))
 
 
-def _to_timestamp_ntz(value: Column, physical: T.DataType, rules: Rules) -> Column:
+def _to_timestamp_ntz(value: Column, physical: T.DataType, options: CastOptions) -> Column:
     """Cast a value to a local time; text with a zone is bad, as the zone would be lost."""
     if is_time(physical) or isinstance(physical, T.DateType):
         return value.cast("timestamp_ntz")
-    if rules.unit:
-        return _from_epoch(value, physical, rules).cast("timestamp_ntz")
+    if options.unit:
+        return _from_epoch(value, physical, options).cast("timestamp_ntz")
     if not isinstance(physical, T.StringType):
         return null("timestamp_ntz")
-    if rules.pattern:
-        return _by_pattern(value, rules.pattern, rules).cast("timestamp_ntz")
-    return F.when(~_has_zone(value), _complete_time(value, rules).try_cast("timestamp_ntz"))
+    if options.pattern:
+        return _by_pattern(value, options.pattern, options).cast("timestamp_ntz")
+    return F.when(~_has_zone(value), _complete_time(value, options).try_cast("timestamp_ntz"))
 
 
-def _complete_time(text: Column, rules: Rules) -> Column:
+def _complete_time(text: Column, options: CastOptions) -> Column:
     """Return the text if it begins with a whole day and has no digits beyond microseconds; otherwise NULL.
 
     Spark reads a time of day without a date as one of today, and a year alone as its first day.
     """
     has_day = text.rlike(_DAY + r"(?!\d)")
-    return F.when(has_day if rules.is_rounded else has_day & ~text.rlike(_TOO_FINE), text)
+    return F.when(has_day if options.is_rounded else has_day & ~text.rlike(_TOO_FINE), text)
 
 
 def _has_zone(text: Column) -> Column:
@@ -105,28 +105,28 @@ def _to_utc(time: Column, zone: str) -> Column:
     return time if zone == "UTC" else F.to_utc_timestamp(time, zone)
 
 
-def _by_pattern(text: Column, pattern: str, rules: Rules) -> Column:
+def _by_pattern(text: Column, pattern: str, options: CastOptions) -> Column:
     """Return the time in a text of a pattern, in UTC if the pattern has no zone."""
     time = F.try_to_timestamp(text, F.lit(pattern))
-    if rules.is_rounded or not reads_nanoseconds(pattern):
+    if options.is_rounded or not reads_nanoseconds(pattern):
         return time
     return F.when(~text.rlike(_TOO_FINE_BY_PATTERN), time)
 
 
-def _instant_by_pattern(text: Column, pattern: str, rules: Rules) -> Column:
-    time = _by_pattern(text, pattern, rules)
-    if rules.zone == "UTC":
+def _instant_by_pattern(text: Column, pattern: str, options: CastOptions) -> Column:
+    time = _by_pattern(text, pattern, options)
+    if options.zone == "UTC":
         return time
     if not zone_letters(pattern):
-        return _to_utc(time, rules.zone)
+        return _to_utc(time, options.zone)
     local = without_optional_zone(pattern)
     if local is None:
         return time
-    return F.coalesce(_to_utc(_by_pattern(text, local, rules), rules.zone), time)
+    return F.coalesce(_to_utc(_by_pattern(text, local, options), options.zone), time)
 
 
-def _from_epoch(value: Column, physical: T.DataType, rules: Rules) -> Column:
+def _from_epoch(value: Column, physical: T.DataType, options: CastOptions) -> Column:
     """Return the instant that is a number of units after 1970 in UTC, whatever the zone of the source."""
-    digits = {"s": 6, "ms": 3, "us": 0}[str(rules.unit)]
-    number = to_decimal(value, physical, Decimal(25, digits), rules)
+    digits = {"s": 6, "ms": 3, "us": 0}[str(options.unit)]
+    number = to_decimal(value, physical, Decimal(25, digits), options)
     return F.timestamp_micros((number * F.lit(10**digits)).try_cast("bigint"))

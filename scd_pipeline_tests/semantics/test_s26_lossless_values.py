@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline_tests.semantics.specification import rule
 
@@ -214,9 +214,9 @@ CASES = [
 ]
 
 
-def _rules(text: str) -> Rules:
+def _options(text: str) -> CastOptions:
     options = dict(option.strip().partition("=")[::2] for option in text.split(",") if option)
-    return Rules(options.get("zone", "UTC"), options.get("pattern"), options.get("unit"), "round" in options)
+    return CastOptions(options.get("zone", "UTC"), options.get("pattern"), options.get("unit"), "round" in options)
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +225,7 @@ def results(spark: SparkSession) -> list[str]:
     delivered = spark.range(1).select(*[F.expr(case[2]).alias(f"v{at}") for at, case in enumerate(CASES)])
     columns = []
     for at, (field, case) in enumerate(zip(delivered.schema.fields, CASES, strict=True)):
-        result = cast(F.col(f"v{at}"), field.dataType, parse_type(case[0]), _rules(case[1]))
+        result = cast(F.col(f"v{at}"), field.dataType, parse_type(case[0]), _options(case[1]))
         text = F.coalesce(result.value.cast("string"), F.lit("NULL"))
         columns.append(F.when(result.is_bad, "BAD").otherwise(text).alias(f"r{at}"))
     return list(delivered.select(*columns).collect()[0])

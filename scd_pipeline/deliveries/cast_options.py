@@ -1,4 +1,4 @@
-"""Rules for reading delivered values."""
+"""Options for casting delivered values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """Rules for reading values.
+class CastOptions:
+    """Options for casting values.
 
     Attributes:
         zone: The zone of times that have none.
