@@ -8,17 +8,17 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.alerts import alert_from_run
-from scd_pipeline.invariants.properties import PROPERTIES
+from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS
 from scd_pipeline.operations.check import CheckResult
 
 
 def check_description(name: str, docs_url: str = "") -> str:
     """Return the property that a check verifies, with links to its rules if their address is known (Markdown)."""
-    verified = PROPERTIES[name]
+    check = CHECK_DESCRIPTIONS[name]
     if not docs_url:
-        return verified.description
-    links = [f"[{rule}]({_rule_address(rule, docs_url)})" for rule in verified.rules]
-    return f"{verified.sentence} ({', '.join(links)})." if links else verified.description
+        return check.text
+    links = [f"[{rule}]({_rule_address(rule, docs_url)})" for rule in check.rules]
+    return f"{check.sentence} ({', '.join(links)})." if links else check.text
 
 
 def _rule_address(rule: str, docs_url: str) -> str:
@@ -36,7 +36,7 @@ def check_result(table: str, name: str, result: CheckResult | None, docs_url: st
             path of the rule within the docs.
     """
     metadata: dict[str, dg.MetadataValue[Any]] = {}
-    for rule in PROPERTIES[name].rules:
+    for rule in CHECK_DESCRIPTIONS[name].rules:
         address = _rule_address(rule, docs_url or "docs")
         metadata[f"rule {rule}"] = dg.MetadataValue.url(address) if docs_url else dg.MetadataValue.text(address)
     if result is None:

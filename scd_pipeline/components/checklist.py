@@ -16,7 +16,7 @@ from scd_pipeline.components.names import pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.environment import Environment
-from scd_pipeline.invariants.properties import CHECKLIST_IS_COMPLETE, PROPERTIES
+from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, CHECKLIST_IS_COMPLETE
 from scd_pipeline.operations.checklist.collect import collect_state
 from scd_pipeline.operations.checklist.evaluate import ChecklistResult, evaluate
 from scd_pipeline.operations.checklist.state import CodeLocation
@@ -36,7 +36,7 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
     @dg.asset_check(
         name=CHECKLIST_IS_COMPLETE,
         asset=dimension.name,
-        description=PROPERTIES[CHECKLIST_IS_COMPLETE].description,
+        description=CHECK_DESCRIPTIONS[CHECKLIST_IS_COMPLETE].text,
         pool=pool_name(dimension.name),
     )
     def check_items(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:

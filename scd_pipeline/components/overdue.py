@@ -17,7 +17,7 @@ from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
+from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, SOURCES_ARE_ON_TIME
 from scd_pipeline.operations.status import last_deliveries
 
 
@@ -77,7 +77,7 @@ def overdue_check(limits: DeliveryLimits) -> dg.AssetChecksDefinition:
     @dg.asset_check(
         name=SOURCES_ARE_ON_TIME,
         asset=table + LOG_SUFFIX,
-        description=f"{PROPERTIES[SOURCES_ARE_ON_TIME].sentence}: {intervals}.",
+        description=f"{CHECK_DESCRIPTIONS[SOURCES_ARE_ON_TIME].sentence}: {intervals}.",
         pool=pool_name(table),
     )
     def check_last_deliveries(

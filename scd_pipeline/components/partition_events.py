@@ -18,7 +18,7 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.invariants.properties import SOURCES_ARE_ON_TIME
+from scd_pipeline.invariants.check_descriptions import SOURCES_ARE_ON_TIME
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.check import check_names, check_table
 

@@ -17,8 +17,7 @@ from scd_pipeline.expressions import all_of, any_of, array_where, col, readable_
 from scd_pipeline.frames import repeated_numbers
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.schema import open_end
-from scd_pipeline.invariants import properties
-from scd_pipeline.invariants.properties import PROPERTIES, Property
+from scd_pipeline.invariants import check_descriptions
 
 CHECK, KEY = "check", "key"
 IS_SAME_VERSION = "_is_same_version"
@@ -28,42 +27,46 @@ _PREVIOUS_END, _NUMBER, _CURRENT_COUNT, _KEY_COUNT = "_previous_end", "_number",
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """A property of a dimension, and the condition of the rows that violate it.
+    """A check of a dimension, and the condition of the rows that violate it.
 
     The condition uses the columns of the dimension, of `_with_versions`, and `_key_count`, the number of rows with the
     same surrogate key.
     """
 
-    property: Property
+    check: str
     is_violated: Callable[[Dimension], Column]
 
 
 _WINDOW_INVARIANTS = (
     Invariant(
-        PROPERTIES[properties.ONE_CURRENT_VERSION], lambda dimension: F.col(CURRENT_FLAG) & (F.col(_CURRENT_COUNT) > 1)
+        check_descriptions.ONE_CURRENT_VERSION,
+        lambda dimension: F.col(CURRENT_FLAG) & (F.col(_CURRENT_COUNT) > 1),
     ),
     Invariant(
-        PROPERTIES[properties.WINDOWS_DO_NOT_OVERLAP], lambda dimension: F.col(EFFECTIVE_FROM) < F.col(_PREVIOUS_END)
+        check_descriptions.WINDOWS_DO_NOT_OVERLAP,
+        lambda dimension: F.col(EFFECTIVE_FROM) < F.col(_PREVIOUS_END),
     ),
     Invariant(
-        PROPERTIES[properties.WINDOWS_HAVE_BOTH_ENDS],
+        check_descriptions.WINDOWS_HAVE_BOTH_ENDS,
         lambda dimension: F.col(EFFECTIVE_TO).isNull() | F.col(EFFECTIVE_FROM).isNull(),
     ),
     Invariant(
-        PROPERTIES[properties.WINDOWS_ARE_NOT_EMPTY], lambda dimension: F.col(EFFECTIVE_FROM) >= F.col(EFFECTIVE_TO)
+        check_descriptions.WINDOWS_ARE_NOT_EMPTY,
+        lambda dimension: F.col(EFFECTIVE_FROM) >= F.col(EFFECTIVE_TO),
     ),
     Invariant(
-        PROPERTIES[properties.CURRENT_VERSIONS_ARE_OPEN],
+        check_descriptions.CURRENT_VERSIONS_ARE_OPEN,
         lambda dimension: F.col(CURRENT_FLAG) != (F.col(EFFECTIVE_TO) == open_end(dimension)),
     ),
     Invariant(
-        PROPERTIES[properties.VERSION_NUMBERS_ARE_CONSECUTIVE], lambda dimension: F.col(_NUMBER) != F.col(VERSION)
+        check_descriptions.VERSION_NUMBERS_ARE_CONSECUTIVE,
+        lambda dimension: F.col(_NUMBER) != F.col(VERSION),
     ),
 )
 _KEY_INVARIANTS = (
-    Invariant(PROPERTIES[properties.SURROGATE_KEYS_ARE_UNIQUE], lambda dimension: F.col(_KEY_COUNT) > 1),
+    Invariant(check_descriptions.SURROGATE_KEYS_ARE_UNIQUE, lambda dimension: F.col(_KEY_COUNT) > 1),
     Invariant(
-        PROPERTIES[properties.SURROGATE_KEYS_ARE_NOT_RESERVED],
+        check_descriptions.SURROGATE_KEYS_ARE_NOT_RESERVED,
         lambda dimension: col(dimension.surrogate_key).isin(list(RESERVED_KEYS)),
     ),
 )
@@ -72,7 +75,7 @@ _KEY_INVARIANTS = (
 def invariants(dimension: Dimension) -> dict[str, Invariant]:
     """Return the invariants of this dimension by name; without windows only those of keys (S33)."""
     applicable = (*_WINDOW_INVARIANTS, *_KEY_INVARIANTS) if dimension.has_windows else _KEY_INVARIANTS
-    return {invariant.property.name: invariant for invariant in applicable}
+    return {invariant.check: invariant for invariant in applicable}
 
 
 def unnamed_violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
@@ -143,7 +146,7 @@ def collisions(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> 
 
     text = F.concat(version(""), F.lit(" and "), version(new))
     different = same_keys(opened, assigned, dimension).where(~F.col(IS_SAME_VERSION))
-    return different.select(F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(CHECK), text.alias(KEY))
+    return different.select(F.lit(check_descriptions.SURROGATE_KEYS_ARE_UNIQUE).alias(CHECK), text.alias(KEY))
 
 
 def same_keys(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:

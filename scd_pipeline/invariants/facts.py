@@ -17,14 +17,12 @@ from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.frames import union_all, with_broadcast
 from scd_pipeline.history.as_of import WINDOW_KEY, is_in_force, version_windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.invariants.dimensions import CHECK, KEY
-from scd_pipeline.invariants.properties import (
+from scd_pipeline.invariants.check_descriptions import (
     GRAIN_IS_UNIQUE,
-    PROPERTIES,
     SURROGATE_KEYS_EXIST,
     SURROGATE_KEYS_FIT_EVENT_TIME,
-    Property,
 )
+from scd_pipeline.invariants.dimensions import CHECK, KEY
 
 Versions = Mapping[str, DataFrame | None]
 """The rows of each dimension by name; None for a dimension that has no table yet."""
@@ -32,13 +30,13 @@ Versions = Mapping[str, DataFrame | None]
 
 @dataclass(frozen=True, slots=True)
 class FactInvariant:
-    """A property of a fact, and the query for its violations.
+    """A check of a fact, and the query for its violations.
 
     The query takes facts with their keys, and returns `check` and `key`, which names the fact and mostly the role. A
     role whose key column the rows do not have is skipped: it was declared after they were written (S35).
     """
 
-    property: Property
+    check: str
     violations: Callable[[DataFrame, Fact, Versions], DataFrame]
 
 
@@ -109,11 +107,12 @@ def duplicate_grain(rows: DataFrame, fact: Fact, versions: Versions) -> DataFram
     return duplicates.select(F.lit(GRAIN_IS_UNIQUE).alias(CHECK), readable_key(names).alias(KEY))
 
 
-FACT_INVARIANTS: Mapping[str, FactInvariant] = {
-    SURROGATE_KEYS_EXIST: FactInvariant(PROPERTIES[SURROGATE_KEYS_EXIST], missing_keys),
-    SURROGATE_KEYS_FIT_EVENT_TIME: FactInvariant(PROPERTIES[SURROGATE_KEYS_FIT_EVENT_TIME], keys_outside_window),
-    GRAIN_IS_UNIQUE: FactInvariant(PROPERTIES[GRAIN_IS_UNIQUE], duplicate_grain),
-}
+_INVARIANTS = (
+    FactInvariant(SURROGATE_KEYS_EXIST, missing_keys),
+    FactInvariant(SURROGATE_KEYS_FIT_EVENT_TIME, keys_outside_window),
+    FactInvariant(GRAIN_IS_UNIQUE, duplicate_grain),
+)
+FACT_INVARIANTS: Mapping[str, FactInvariant] = {invariant.check: invariant for invariant in _INVARIANTS}
 
 
 def _not_in_force(rows: DataFrame, fact: Fact, role: Role, column: str, versions: DataFrame | None) -> DataFrame:

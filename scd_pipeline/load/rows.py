@@ -33,6 +33,7 @@ from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import with_last_flag
 from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
+from scd_pipeline.invariants.check_descriptions import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.invariants.dimensions import (
     CHECK,
     IS_SAME_VERSION,
@@ -42,7 +43,6 @@ from scd_pipeline.invariants.dimensions import (
     unnamed_violations,
     violations,
 )
-from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.keys import keys_schema
 from scd_pipeline.load.log import records_in_batches, records_in_effect

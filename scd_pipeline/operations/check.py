@@ -29,9 +29,7 @@ from scd_pipeline.expressions import all_of, col, readable_key
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
-from scd_pipeline.invariants.dimensions import CHECK, KEY, invariants, violations
-from scd_pipeline.invariants.facts import FACT_INVARIANTS
-from scd_pipeline.invariants.properties import (
+from scd_pipeline.invariants.check_descriptions import (
     AUDIT_REBUILDS_DIMENSION,
     EXPECTED_VALUES_ARE_REPRODUCED,
     KEY_LIST_IS_COMPLETE,
@@ -40,6 +38,8 @@ from scd_pipeline.invariants.properties import (
     TABLES_ARE_APPEND_ONLY,
     UPSTREAM_HAS_APPLIED_COMMITS,
 )
+from scd_pipeline.invariants.dimensions import CHECK, KEY, invariants, violations
+from scd_pipeline.invariants.facts import FACT_INVARIANTS
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
 from scd_pipeline.load.keys import missing_keys
 from scd_pipeline.operations.expected_values import unexpected_values

@@ -9,7 +9,7 @@ import pytest
 
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
-from scd_pipeline.invariants.properties import UPSTREAM_HAS_APPLIED_COMMITS
+from scd_pipeline.invariants.check_descriptions import UPSTREAM_HAS_APPLIED_COMMITS
 from scd_pipeline.load.run import load, plan
 from scd_pipeline.operations.check import check_fact
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, plays

@@ -10,7 +10,7 @@ import pytest
 from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError
-from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
+from scd_pipeline.invariants.check_descriptions import NO_FOREIGN_COMMITS
 from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline.operations.repair import repair

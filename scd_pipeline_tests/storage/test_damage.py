@@ -15,7 +15,11 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError, SetupError
-from scd_pipeline.invariants.properties import KEY_LIST_IS_COMPLETE, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
+from scd_pipeline.invariants.check_descriptions import (
+    KEY_LIST_IS_COMPLETE,
+    NO_FOREIGN_COMMITS,
+    UPSTREAM_HAS_APPLIED_COMMITS,
+)
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.operations.repair import repair

@@ -9,7 +9,7 @@ from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.declaration.names import counted, listed
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.history.transitions import AUDIT_ACTOR, AUDIT_REASON
-from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
+from scd_pipeline.invariants.check_descriptions import NO_FOREIGN_COMMITS
 from scd_pipeline.load.retry import shortest_wait
 from scd_pipeline.operations.checklist.items import (
     Item,

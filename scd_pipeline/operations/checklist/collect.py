@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
+from scd_pipeline.invariants.check_descriptions import NO_FOREIGN_COMMITS
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.operations.checklist.pages import documentation_pages
 from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, StoredTable

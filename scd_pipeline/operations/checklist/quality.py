@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scd_pipeline.declaration.names import listed
-from scd_pipeline.invariants.properties import (
+from scd_pipeline.invariants.check_descriptions import (
     EXPECTED_VALUES_ARE_REPRODUCED,
     ONE_CURRENT_VERSION,
     WINDOWS_DO_NOT_OVERLAP,

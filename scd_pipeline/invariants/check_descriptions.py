@@ -32,66 +32,70 @@ CHECKLIST_IS_COMPLETE = "checklist_is_complete"
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
-    """A property of tables that a check verifies: a sentence that is true if the check passes, and its rules."""
+class CheckDescription:
+    """The description of a check: a sentence that is true if the check passes, and the rules that it verifies."""
 
     name: str
     sentence: str
     rules: tuple[str, ...] = ()
 
     @property
-    def description(self) -> str:
+    def text(self) -> str:
         """The sentence with the numbers of its rules in brackets."""
         return f"{self.sentence} ({', '.join(self.rules)})." if self.rules else f"{self.sentence}."
 
 
-_PROPERTIES = (
-    Property(ONE_CURRENT_VERSION, "At most one version of an entity is current", ("S3",)),
-    Property(WINDOWS_DO_NOT_OVERLAP, "The validity windows of one entity do not overlap", ("S2",)),
-    Property(
+_DESCRIPTIONS = (
+    CheckDescription(ONE_CURRENT_VERSION, "At most one version of an entity is current", ("S3",)),
+    CheckDescription(WINDOWS_DO_NOT_OVERLAP, "The validity windows of one entity do not overlap", ("S2",)),
+    CheckDescription(
         WINDOWS_HAVE_BOTH_ENDS,
         "Every validity window has a start and an end; a window without an end has the declared open end",
         ("S2",),
     ),
-    Property(WINDOWS_ARE_NOT_EMPTY, "Every validity window ends after it starts", ("S2",)),
-    Property(CURRENT_VERSIONS_ARE_OPEN, "A version is current exactly if its window has the open end", ("S2", "S3")),
-    Property(
+    CheckDescription(WINDOWS_ARE_NOT_EMPTY, "Every validity window ends after it starts", ("S2",)),
+    CheckDescription(
+        CURRENT_VERSIONS_ARE_OPEN, "A version is current exactly if its window has the open end", ("S2", "S3")
+    ),
+    CheckDescription(
         VERSION_NUMBERS_ARE_CONSECUTIVE,
         "The versions of one entity are numbered from 1, consecutively in order of time",
         ("S3",),
     ),
-    Property(SURROGATE_KEYS_ARE_UNIQUE, "A surrogate key identifies one version", ("S14",)),
-    Property(SURROGATE_KEYS_ARE_NOT_RESERVED, "No version has the surrogate key of a reserved member", ("S14", "S23")),
-    Property(AUDIT_REBUILDS_DIMENSION, "The dimension equals the one rebuilt from the audit", ("S22",)),
-    Property(
+    CheckDescription(SURROGATE_KEYS_ARE_UNIQUE, "A surrogate key identifies one version", ("S14",)),
+    CheckDescription(
+        SURROGATE_KEYS_ARE_NOT_RESERVED, "No version has the surrogate key of a reserved member", ("S14", "S23")
+    ),
+    CheckDescription(AUDIT_REBUILDS_DIMENSION, "The dimension equals the one rebuilt from the audit", ("S22",)),
+    CheckDescription(
         KEY_LIST_IS_COMPLETE,
         "The key list has every surrogate key that the audit has recorded as assigned",
         ("S14", "S24"),
     ),
-    Property(
+    CheckDescription(
         NO_FOREIGN_COMMITS,
         "All commits that changed rows are pipeline commits, and no table that other tables depend on is missing",
         ("S17",),
     ),
-    Property(
+    CheckDescription(
         UPSTREAM_HAS_APPLIED_COMMITS,
         "Every upstream table has all commits that its downstream tables have applied",
         ("S17",),
     ),
-    Property(
+    CheckDescription(
         TABLES_ARE_APPEND_ONLY, "Change log, audit and key list are append-only: delta.appendOnly is set", ("S22",)
     ),
-    Property(GRAIN_IS_UNIQUE, "The grain of a fact identifies one row", ("S23",)),
-    Property(SURROGATE_KEYS_EXIST, "Every surrogate key that a fact stores exists in its dimension", ("S24",)),
-    Property(
+    CheckDescription(GRAIN_IS_UNIQUE, "The grain of a fact identifies one row", ("S23",)),
+    CheckDescription(SURROGATE_KEYS_EXIST, "Every surrogate key that a fact stores exists in its dimension", ("S24",)),
+    CheckDescription(
         SURROGATE_KEYS_FIT_EVENT_TIME,
         "Every fact stores the surrogate key of the version in force at its event time, and -1 if none is",
         ("S23", "S24"),
     ),
-    Property(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
-    Property(EXPECTED_VALUES_ARE_REPRODUCED, "The history has the expected values that its declaration lists"),
-    Property(CHECKLIST_IS_COMPLETE, "No item of the checklist of the dimension fails"),
+    CheckDescription(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
+    CheckDescription(EXPECTED_VALUES_ARE_REPRODUCED, "The history has the expected values that its declaration lists"),
+    CheckDescription(CHECKLIST_IS_COMPLETE, "No item of the checklist of the dimension fails"),
 )
 
-PROPERTIES: Mapping[str, Property] = {verified.name: verified for verified in _PROPERTIES}
-"""The property that each check verifies, by the name of the check."""
+CHECK_DESCRIPTIONS: Mapping[str, CheckDescription] = {check.name: check for check in _DESCRIPTIONS}
+"""The description of each check, by the name of the check."""

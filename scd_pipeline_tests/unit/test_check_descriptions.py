@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from scd_pipeline.declaration import Dimension, ExpectedValue, Fact, Source
-from scd_pipeline.invariants.properties import CHECKLIST_IS_COMPLETE, PROPERTIES, SOURCES_ARE_ON_TIME
+from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, CHECKLIST_IS_COMPLETE, SOURCES_ARE_ON_TIME
 from scd_pipeline.operations.check import check_names
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,19 +22,19 @@ SALE = Fact("fct_sale", {"sale_id": "int"}, "sold_at", {"customer": CUSTOMER}, S
 
 def test_every_check_is_named_by_a_property_of_the_table() -> None:
     others = {SOURCES_ARE_ON_TIME, CHECKLIST_IS_COMPLETE}
-    assert {*check_names(CUSTOMER), *check_names(SALE), *others} == set(PROPERTIES)
+    assert {*check_names(CUSTOMER), *check_names(SALE), *others} == set(CHECK_DESCRIPTIONS)
 
 
 def test_a_description_is_a_sentence_that_links_to_its_rules() -> None:
     """It is true where the check passes: it does not describe a violation."""
     anchors = set(re.findall(r'<a id="(s\d+)"></a>', (DOCS / "semantics.md").read_text(encoding="utf-8")))
-    for name, verified in PROPERTIES.items():
-        assert re.fullmatch(r"[A-Z][^()]+[a-z]( \(S\d+(, S\d+)*\))?\.", verified.description), name
-        assert {rule.lower() for rule in verified.rules} <= anchors, name
+    for name, check in CHECK_DESCRIPTIONS.items():
+        assert re.fullmatch(r"[A-Z][^()]+[a-z]( \(S\d+(, S\d+)*\))?\.", check.text), name
+        assert {rule.lower() for rule in check.rules} <= anchors, name
 
 
 def test_the_page_lists_every_check_as_the_table_has_it() -> None:
     page = (DOCS / "reference" / "dagster.md").read_text(encoding="utf-8")
-    for name, verified in PROPERTIES.items():
-        links = ", ".join(f"[{rule}](../semantics.md#{rule.lower()})" for rule in verified.rules)
-        assert f"| `{name}` | {verified.sentence} | {links} |" in page
+    for name, check in CHECK_DESCRIPTIONS.items():
+        links = ", ".join(f"[{rule}](../semantics.md#{rule.lower()})" for rule in check.rules)
+        assert f"| `{name}` | {check.sentence} | {links} |" in page
