@@ -20,7 +20,7 @@ from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import some_names
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.deliveries.discovery import data_version, discover_files, file_signatures
+from scd_pipeline.deliveries.discovery import discover_files, file_fingerprints, file_version
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 from scd_pipeline.deliveries.table_states import table_states
 
@@ -99,7 +99,7 @@ class _Tick:
     ) -> None:
         self._dimension, self._instance, self._cursor = dimension, instance, cursor
         tables = table_states(dimension)
-        buckets = _buckets(file_signatures(dimension))
+        buckets = _buckets(file_fingerprints(dimension))
         changed = [bucket for bucket, files in buckets.items() if cursor.done.get(bucket) != files.digest]
         # Those of the waiting files are read first, as the cursor would lose what it has seen of them.
         waiting = {_bucket(name) for name in cursor.waiting}
@@ -111,9 +111,9 @@ class _Tick:
         """Whether later ticks examine further files."""
         self._new_files = self._not_recorded(chosen)
         new_tables = {name: state.text for name, state in tables.items() if cursor.tables.get(name) != state.text}
-        signatures = {**self._new_files, **new_tables}
+        versions = {**self._new_files, **new_tables}
         self._seen = {
-            name: _Seen(signature, now).merged_with(cursor.waiting.get(name)) for name, signature in signatures.items()
+            name: _Seen(version, now).merged_with(cursor.waiting.get(name)) for name, version in versions.items()
         }
         self._tables = tables
         atomic = {name for name, state in tables.items() if state.is_delta}
@@ -122,14 +122,14 @@ class _Tick:
             for name, seen in self._seen.items()
             if name in atomic or (seen.is_unchanged and now - seen.since >= quiet_seconds)
         }
-        self.new = {name: signatures[name] for name in sorted(self._complete) if not self._seen[name].is_requested}
-        """The complete deliveries for which no run was requested yet, by name, with their signatures."""
+        self.new = {name: versions[name] for name in sorted(self._complete) if not self._seen[name].is_requested}
+        """The complete deliveries for which no run was requested yet: by name, their file version or table state."""
         self.next_cursor = cursor.advanced(digests, tables, self._seen, self._complete)
         """The cursor once all complete deliveries are requested."""
 
     def files_to_load(self) -> dict[str, str]:
-        """Return the signatures of the new files, and of those that the last requested run did not load."""
-        new_files = {name: signature for name, signature in self.new.items() if name in self._new_files}
+        """Return the versions of the new files, and of those that the last requested run did not load."""
+        new_files = {name: version for name, version in self.new.items() if name in self._new_files}
         return {**self._not_loaded_by_last_run(), **new_files}
 
     def complete_tables(self) -> dict[str, str]:
@@ -146,33 +146,33 @@ class _Tick:
 
     @cached_property
     def _available(self) -> dict[str, str]:
-        """The signatures of all available files, by partition key; listed at most once in a tick."""
+        """The versions of all available files, by partition key; listed at most once in a tick."""
         return {
-            partition_key(delivery, self._dimension): data_version(delivery)
+            partition_key(delivery, self._dimension): file_version(delivery)
             for delivery in discover_files(self._dimension)
         }
 
     def _not_recorded(self, buckets: Collection[str]) -> dict[str, str]:
-        """Return the files of some buckets that Dagster does not show as loaded in their state, with signatures."""
+        """Return the files of some buckets whose version Dagster does not show as loaded, with their versions."""
         if not buckets:
             return {}
         log = dg.AssetKey(self._dimension.name + LOG_SUFFIX)
         loaded = self._instance.get_materialized_partitions(log)
 
-        def is_recorded(name: str, signature: str) -> bool:
+        def is_recorded(name: str, version: str) -> bool:
             records = dg.AssetRecordsFilter(asset_key=log, asset_partitions=[name])
             fetch = [self._instance.fetch_materializations] if name in loaded else []
             # A rejected delivery is recorded by an observation.
             return any(
-                _file_signature(event) == signature
+                _recorded_file_version(event) == version
                 for fetch_events in (*fetch, self._instance.fetch_observations)
                 for event in fetch_events(records, limit=1).records
             )
 
         return {
-            name: signature
-            for name, signature in self._available.items()
-            if _bucket(name) in buckets and not is_recorded(name, signature)
+            name: version
+            for name, version in self._available.items()
+            if _bucket(name) in buckets and not is_recorded(name, version)
         }
 
     @cached_property
@@ -191,7 +191,7 @@ class _Tick:
         return any(not run.is_finished for run in self._last_runs)
 
     def _not_loaded_by_last_run(self) -> dict[str, str]:
-        """Return the files, with their signatures, that the last requested run neither loaded nor rejected.
+        """Return the files, with their versions, that the last requested run neither loaded nor rejected.
 
         It failed, it is still queued, or it did not find them. A rejected delivery is rejected again until it, the
         declaration or the table changes.
@@ -203,25 +203,25 @@ class _Tick:
         requested: dict[str, str] = config["ops"][load_op_name(self._dimension.name)]["config"]["files"]
         recorded = {name for run in runs for name in recorded_partitions_of_run(self._instance, run.run_id)}
         return {
-            name: signature for name, signature in requested.items() if name not in recorded and name in self._available
+            name: version for name, version in requested.items() if name not in recorded and name in self._available
         }
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """The state of a new delivery."""
+    """The state of a new delivery, and the version of its file or table."""
 
-    signature: str
+    version: str
     since: float
-    """Time of the tick that saw the signature first."""
+    """Time of the tick that saw this version first."""
     is_requested: bool = False
     """Whether a run was requested for it."""
     is_unchanged: bool = False
-    """Whether the tick before saw the same signature."""
+    """Whether the tick before saw the same version."""
 
     def merged_with(self, before: _Seen | None) -> _Seen:
-        """Return the state of the tick before if the signature is still the same."""
-        return replace(before, is_unchanged=True) if before is not None and before.signature == self.signature else self
+        """Return the state of the tick before if the version is still the same."""
+        return replace(before, is_unchanged=True) if before is not None and before.version == self.version else self
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class _Cursor:
 
     def text(self) -> str:
         """Return the cursor as Dagster stores it."""
-        waiting = {name: [seen.signature, seen.since, seen.is_requested] for name, seen in self.waiting.items()}
+        waiting = {name: [seen.version, seen.since, seen.is_requested] for name, seen in self.waiting.items()}
         return json.dumps({"done": self.done, "tables": self.tables, "waiting": waiting, "run_key": self.run_key})
 
     def advanced(
@@ -274,7 +274,7 @@ class _Cursor:
         done |= {bucket: self.done[bucket] for bucket in open_buckets if bucket in self.done}
         # A table that was dropped may be created again with the versions that it had.
         existing_tables = {name: state for name, state in self.tables.items() if name in tables}
-        requested_tables = {name: seen[name].signature for name in complete if name in tables}
+        requested_tables = {name: seen[name].version for name in complete if name in tables}
         waiting = {
             name: replace(state, is_requested=name in complete)
             for name, state in seen.items()
@@ -283,8 +283,8 @@ class _Cursor:
         return _Cursor(done, {**existing_tables, **requested_tables}, waiting, self.run_key)
 
 
-def _file_signature(event: dg.EventLogRecord) -> object:
-    """Return the signature of the file that a run has loaded or rejected, as its event records it."""
+def _recorded_file_version(event: dg.EventLogRecord) -> object:
+    """Return the version of the file that a run has loaded or rejected, as its event records it."""
     recorded = event.asset_materialization or event.asset_observation
     value = recorded.metadata.get(FILE) if recorded else None
     return value.value if value else None
@@ -295,17 +295,17 @@ def _bucket(name: str) -> str:
 
 
 class _Bucket(NamedTuple):
-    """The files of a bucket: a digest of their names and signatures, and their number."""
+    """The files of a bucket: a digest of their names and fingerprints, and their number."""
 
     digest: str
     size: int
 
 
-def _buckets(signatures: Mapping[str, str]) -> dict[str, _Bucket]:
+def _buckets(fingerprints: Mapping[str, str]) -> dict[str, _Bucket]:
     """Return the buckets of files."""
     lines: dict[str, list[str]] = {}
-    for name in sorted(signatures):
-        lines.setdefault(_bucket(name), []).append(f"{name}\n{signatures[name]}")
+    for name in sorted(fingerprints):
+        lines.setdefault(_bucket(name), []).append(f"{name}\n{fingerprints[name]}")
     return {
         bucket: _Bucket(hashlib.sha256("\n".join(files).encode()).hexdigest()[:12], len(files))
         for bucket, files in lines.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scd_pipeline.components.partitions import has_everything
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import data_version, select_deliveries
+from scd_pipeline.deliveries.discovery import file_version, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.table_states import TableState, table_name, table_states
@@ -36,9 +36,9 @@ class DeliverySelection:
     is_everything: bool
     """Whether the run loads all deliveries."""
 
-    def data_versions(self) -> dict[str, str]:
+    def file_versions(self) -> dict[str, str]:
         """Return time and size of each selected file, by partition key."""
-        return {key: data_version(delivery) for key, delivery in self.deliveries.items() if _is_file(delivery)}
+        return {key: file_version(delivery) for key, delivery in self.deliveries.items() if _is_file(delivery)}
 
     def by_partition(self, results: Sequence[BatchResult]) -> dict[str, BatchResult]:
         """Return the results of a load of the selected deliveries by partition."""
@@ -63,7 +63,7 @@ def resolve_partitions(
         dimension: The dimension, or the dimension of the same shape as the fact.
         partitions: The requested partitions; none for a run of an asset without partitions.
         allow: Rules to override.
-        files: If given and all deliveries are requested, the only files to load: partition key to file signature. A
+        files: If given and all deliveries are requested, the only files to load: partition key to file version. A
             table that is not a Delta table is loaded only if this has its name with its present state
             (`table_states`).
     """
@@ -98,7 +98,7 @@ def _is_complete(
 ) -> bool:
     """Return whether a delivery is as the sensor saw it; a partition or version of a Delta table always is complete."""
     if _is_file(delivery):
-        return files.get(key) == data_version(delivery)
+        return files.get(key) == file_version(delivery)
     name = table_name(delivery, dimension)
     state = states.get(name)  # none of a table that is not in a local folder
     return state is None or state.is_delta or files.get(name) == state.text

@@ -99,7 +99,7 @@ def load_run_config(table: str, files: Mapping[str, str]) -> dict[str, Any]:
 
     Args:
         table: The dimension or the fact.
-        files: Partition key to file signature.
+        files: Partition key to file version.
     """
     return {"ops": {load_op_name(table): {"config": {"files": dict(files)}}}}
 
@@ -112,7 +112,7 @@ class _PartitionedLoad:
     batches: Mapping[str, BatchResult]
     unresolved: Mapping[str, Sequence[str]]
     """Requested partitions that represent no delivery or several, with the partition keys of these."""
-    data_versions: Mapping[str, str]
+    file_versions: Mapping[str, str]
     """Time and size of each file that the load read, by partition."""
 
 
@@ -149,9 +149,9 @@ def _load_and_record(
         yielded = {key: stored.get(key) for key in requested}
     for suffix in report.suffixes:
         yield from record_materializations(
-            context, report, suffix, logged=logged, yielded=yielded, data_versions=loaded.data_versions
+            context, report, suffix, logged=logged, yielded=yielded, file_versions=loaded.file_versions
         )
-    record_rejected(context, report, rejected, planned=requested, data_versions=loaded.data_versions)
+    record_rejected(context, report, rejected, planned=requested, file_versions=loaded.file_versions)
     if has_failed:
         run_planned_checks(context, declared, limits, report.warehouse)
         raise load_failure(rejected, loaded.unresolved, others=len(batches) - len(rejected))
@@ -193,7 +193,7 @@ def _load(
             selection = resolve_partitions(opened, dimension, requested, allow=config.allow, files=config.files)
             _log_selection(context, dimension, selection)
             # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
-            data_versions = selection.data_versions()
+            file_versions = selection.file_versions()
             report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
         except ScdError:
             run_planned_checks(context, declared, limits, opened)
@@ -202,7 +202,7 @@ def _load(
     for warning in report.result.warnings:
         context.log.warning(str(warning))
     batches = selection.by_partition(report.result.results)
-    return _PartitionedLoad(report, batches, selection.unresolved, data_versions)
+    return _PartitionedLoad(report, batches, selection.unresolved, file_versions)
 
 
 def _log_selection(context: dg.AssetExecutionContext, dimension: Dimension, selection: DeliverySelection) -> None:

@@ -52,12 +52,12 @@ class LoadReport:
         return tuple(self.counts)
 
     def metadata(
-        self, suffix: str, batch: BatchResult | None, *, file_signature: str | None, has_details: bool
+        self, suffix: str, batch: BatchResult | None, *, file_version: str | None, has_details: bool
     ) -> dict[str, Any]:
         """Return an asset's metadata for one partition; the batch is None for the partition of all deliveries."""
         effect = self.delivery_metadata(batch).get(suffix, {}) if batch is not None else {}
-        if suffix == LOG_SUFFIX and file_signature is not None:
-            effect = {**effect, load_metadata.FILE: file_signature}
+        if suffix == LOG_SUFFIX and file_version is not None:
+            effect = {**effect, load_metadata.FILE: file_version}
         details = self.details.get(suffix, {}) if has_details else {}
         return {**effect, **self.sizes[suffix], **load_metadata.with_load_prefix({**self.counts[suffix], **details})}
 
@@ -74,7 +74,7 @@ def record_materializations(
     *,
     logged: Batches,
     yielded: Batches,
-    data_versions: Mapping[str, str],
+    file_versions: Mapping[str, str],
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Record the materializations of one asset, by partition.
 
@@ -84,13 +84,13 @@ def record_materializations(
         suffix: The suffix of the asset's table.
         logged: Partitions that are recorded by an event.
         yielded: Partitions that Dagster records for a step that succeeds, if the asset was selected.
-        data_versions: Time and size of each file that the load read, by partition.
+        file_versions: Time and size of each file that the load read, by partition.
     """
     asset, batches = dg.AssetKey(report.table + suffix), {**logged, **yielded}
     # The latest event is the one that the asset's page shows.
     latest = next((key for key in (EVERYTHING, None) if key in yielded), max(batches, key=str, default=None))
     metadata = {
-        key: report.metadata(suffix, batch, file_signature=data_versions.get(str(key)), has_details=key == latest)
+        key: report.metadata(suffix, batch, file_version=file_versions.get(str(key)), has_details=key == latest)
         for key, batch in batches.items()
     }
     is_selected = asset in context.selected_asset_keys
@@ -123,7 +123,7 @@ def record_rejected(
     rejected: Mapping[str, BatchResult],
     *,
     planned: Collection[str],
-    data_versions: Mapping[str, str],
+    file_versions: Mapping[str, str],
 ) -> None:
     """Let Dagster show the partitions of rejected deliveries as failed, each with the reason.
 
@@ -132,13 +132,13 @@ def record_rejected(
         report: The load.
         rejected: The rejected deliveries by partition.
         planned: The partitions for which the run was launched. A run of all deliveries has planned none of theirs.
-        data_versions: Time and size of each file that the load read, by partition.
+        file_versions: Time and size of each file that the load read, by partition.
     """
     context.instance.add_dynamic_partitions(partitions_name(report.table), sorted(rejected))
     for key, batch in sorted(rejected.items()):
         reason = {"outcome": "rejected", "code": batch.code, "problem": batch.problem, "fix": batch.fix}
-        if key in data_versions:
-            reason[load_metadata.FILE] = data_versions[key]
+        if key in file_versions:
+            reason[load_metadata.FILE] = file_versions[key]
         for suffix in report.suffixes:
             asset = dg.AssetKey(report.table + suffix)
             if key not in planned or asset not in context.selected_asset_keys:

@@ -18,7 +18,7 @@ from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.names import nearest
 from scd_pipeline.declaration.source import TIME_PLACEHOLDERS, is_address
 from scd_pipeline.deliveries.delivery import PLACEHOLDER_PATTERNS, Delivery, placeholder
-from scd_pipeline.deliveries.files import as_text, last_changed, signature, total_size
+from scd_pipeline.deliveries.files import as_text, file_fingerprint, last_changed, total_size
 from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
 from scd_pipeline.deliveries.paths import normalize_path
@@ -142,16 +142,17 @@ def discover_files(dimension: Dimension) -> list[Delivery]:
     return discover(dimension, None, base=declaration_folder(dimension))
 
 
-def file_signatures(dimension: Dimension) -> dict[str, str]:
-    """Return, by partition key, the signature of each file or folder (`files.signature`), without reading it.
+def file_fingerprints(dimension: Dimension) -> dict[str, str]:
+    """Return, by partition key, the fingerprint of each file or folder (`files.file_fingerprint`), without reading it.
 
-    A file that vanishes in the meantime has none. Another signature does not imply another content.
+    A file that vanishes in the meantime has none. Another fingerprint does not imply another content.
     """
-    signatures = {}
+    fingerprints = {}
     for source, channel, name, path in list_files(dimension, base=declaration_folder(dimension)):
         with suppress(FileNotFoundError):
-            signatures[partition_key(Delivery(source, name, channel=channel), dimension)] = signature(path)
-    return signatures
+            key = partition_key(Delivery(source, name, channel=channel), dimension)
+            fingerprints[key] = file_fingerprint(path)
+    return fingerprints
 
 
 def list_files(dimension: Dimension, *, base: Path | None = None) -> Iterator[tuple[str, str, str, Path]]:
@@ -163,7 +164,7 @@ def list_files(dimension: Dimension, *, base: Path | None = None) -> Iterator[tu
                 yield from ((source.name, channel_name, name, path) for name, _, path in matches)
 
 
-def data_version(delivery: Delivery) -> str:
+def file_version(delivery: Delivery) -> str:
     """Return when the file or folder of a delivery was last changed, and its size; it changes with the content."""
     time = from_micros(int(str(delivery.revision)))
     return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}, {total_size(Path(str(delivery.path)))} bytes"

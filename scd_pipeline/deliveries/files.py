@@ -33,7 +33,7 @@ def total_size(path: Path) -> int:
     return sum(stat.st_size for file_stats in stats for stat in file_stats)
 
 
-def signature(path: Path) -> str:
+def file_fingerprint(path: Path) -> str:
     """Return the size, the time of change and the number of a file, or of all files and folders in a folder.
 
     Raises:

@@ -18,7 +18,7 @@ from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseR
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.overdue import delivery_limits, overdue_check
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, read_dimension
-from scd_pipeline.deliveries.discovery import data_version, discover_files, select_deliveries
+from scd_pipeline.deliveries.discovery import discover_files, file_version, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply
@@ -205,7 +205,7 @@ def test_a_file_outside_the_run_configuration_is_loaded_by_the_next_run(
     for month in (2, 3):
         (tmp_path / f"customers_2024-0{month}-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
     seen = {
-        delivery.name: data_version(delivery) for delivery in discover_files(customer) if delivery.name != "2024-03-01"
+        delivery.name: file_version(delivery) for delivery in discover_files(customer) if delivery.name != "2024-03-01"
     }
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wie", encoding="utf-8")
     first = materialize(spark, warehouse, customer, files=seen)

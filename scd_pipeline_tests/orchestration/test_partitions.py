@@ -14,7 +14,7 @@ from scd_pipeline.components import assets
 from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension, read_dimension
-from scd_pipeline.deliveries.discovery import data_version, discover_files
+from scd_pipeline.deliveries.discovery import discover_files, file_version
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.errors import ConflictError
 from scd_pipeline.operations.check import check_names
@@ -111,7 +111,7 @@ def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
     assert statuses(instance, "dim_customer") == ["MATERIALIZED"] * 3
 
 
-def test_a_file_replaced_during_the_load_is_recorded_with_its_old_signature(
+def test_a_file_replaced_during_the_load_is_recorded_with_its_old_version(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The sensor then requests it again. A file that is removed meanwhile fails no run."""
@@ -181,19 +181,19 @@ def test_a_load_that_an_error_ends_still_runs_the_checks(
     assert {record.status.value for record in executions.values()} == {"SUCCEEDED", "FAILED"}
 
 
-def test_an_unchanged_file_is_recorded_with_the_signature_that_the_sensor_saw(
+def test_an_unchanged_file_is_recorded_with_the_version_that_the_sensor_saw(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Otherwise the sensor would request it for ever: its time of change differs, and its content does not."""
     fake_loads(monkeypatch)
     assert run(customer, instance, EVERYTHING).success
     (tmp_path / f"customers_{DAYS[0]}.csv").chmod(0o600)
-    signatures = {d.name: data_version(d) for d in discover_files(customer)}
+    versions = {d.name: file_version(d) for d in discover_files(customer)}
     recorded = events(instance, "dim_customer_changes")[DAYS[0]]["file"]
-    assert recorded != signatures[DAYS[0]]
-    config = load_run_config("dim_customer", {DAYS[0]: signatures[DAYS[0]]})
+    assert recorded != versions[DAYS[0]]
+    config = load_run_config("dim_customer", {DAYS[0]: versions[DAYS[0]]})
     assert run(customer, instance, EVERYTHING, run_config=config).success
-    assert events(instance, "dim_customer_changes")[DAYS[0]]["file"] == signatures[DAYS[0]]
+    assert events(instance, "dim_customer_changes")[DAYS[0]]["file"] == versions[DAYS[0]]
 
 
 def test_a_requested_file_that_does_not_exist_is_a_warning(

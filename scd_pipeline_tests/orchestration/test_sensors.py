@@ -24,7 +24,7 @@ from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, read_dimension
-from scd_pipeline.deliveries.discovery import data_version, discover_files
+from scd_pipeline.deliveries.discovery import discover_files, file_version
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.table_states import table_states
 from scd_pipeline.environment import Environment
@@ -49,8 +49,8 @@ def _nothing() -> None:
 def _load_files() -> None:
     """Record the files of the run configuration."""
     context = dg.OpExecutionContext.get()
-    for name, signature in context.op_config["files"].items():
-        context.log_event(dg.AssetMaterialization("dim_customer_changes", partition=name, metadata={"file": signature}))
+    for name, version in context.op_config["files"].items():
+        context.log_event(dg.AssetMaterialization("dim_customer_changes", partition=name, metadata={"file": version}))
 
 
 @dg.job
@@ -88,7 +88,7 @@ class Ticks:
 
 
 def files_of(request: dg.RunRequest) -> dict[str, str]:
-    """Return the files in a run's configuration: partition keys with signatures."""
+    """Return the files in a run's configuration: partition keys with versions."""
     files: dict[str, str] = request.run_config["ops"]["load_dim_customer"]["config"]["files"]
     return files
 
@@ -128,7 +128,7 @@ def test_a_run_loads_only_complete_files(customer: Dimension, tmp_path: Path) ->
     (tmp_path / "customers_2024-02-01.csv").write_text("id,ci")
     (request,) = tick(6).run_requests or ()
     (delivery,) = [d for d in discover_files(customer) if d.name == "2024-01-01"]
-    assert files_of(request) == {"2024-01-01": data_version(delivery)}
+    assert files_of(request) == {"2024-01-01": file_version(delivery)}
     assert files_of(request)["2024-01-01"].endswith("Z, 15 bytes")
 
 
@@ -197,9 +197,9 @@ def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch
     assert len(str(tick.cursor)) < 8_000
 
     def unexpected(_: Any) -> str:
-        raise AssertionError("data_version may read the content of a file")
+        raise AssertionError("file_version may read the content of a file")
 
-    monkeypatch.setattr(arrivals, "data_version", unexpected)
+    monkeypatch.setattr(arrivals, "file_version", unexpected)
     assert not tick(30).run_requests
 
 

@@ -25,7 +25,7 @@ from scd_pipeline.deliveries import accept as intake
 from scd_pipeline.deliveries import discovery
 from scd_pipeline.deliveries.arrow import to_arrow
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import data_version, discover
+from scd_pipeline.deliveries.discovery import discover, file_version
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
@@ -261,7 +261,7 @@ def test_a_file_that_is_deleted_during_discovery_is_not_a_delivery(
     first, second = discover(dimension, None, base=tmp_path)
     (tmp_path / "c_2024-01-01.csv").unlink()
     assert [delivery.name for delivery in discover(dimension, None, base=tmp_path)] == [second.name]
-    assert data_version(first).endswith("Z, 0 bytes")
+    assert file_version(first).endswith("Z, 0 bytes")
 
 
 @pytest.mark.rule("S27")
