@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from scd_pipeline import queries
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
-from scd_pipeline.declaration.names import display, is_table_name, listed
+from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
@@ -26,6 +26,7 @@ from scd_pipeline.operations import check, repair, status
 from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
+from scd_pipeline.texts import join_names, short_repr
 
 if TYPE_CHECKING:
     import pandas
@@ -189,7 +190,7 @@ class Pipeline:
 
     def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[Dimension | Fact, list[Delivery]]:
         """Return the declaration and the deliveries that the arguments of `load` and `plan` mean."""
-        declared = _declared(table)
+        declared = _require_declaration(table)
         return declared, _select(declared, deliveries, _Description(*description), self.spark)
 
     # Queries of one table
@@ -203,7 +204,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return queries.current(self.warehouse, _readable(table))
+        return queries.current(self.warehouse, _query_target(table))
 
     def history(self, table: Dimension | Fact | str) -> DataFrame:
         """Return every version of every entity; `effective_to` is NULL in a current version.
@@ -214,7 +215,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return queries.history(self.warehouse, _readable(table))
+        return queries.history(self.warehouse, _query_target(table))
 
     def as_of(self, table: Dimension | Fact | str, time: Time, *, known_at: Time | None = None) -> DataFrame:
         """Return the versions in force at a time.
@@ -229,7 +230,7 @@ class Pipeline:
             UsageError: A value is not a time.
         """
         system_time = None if known_at is None else _time("known_at", known_at)
-        return queries.as_of(self.warehouse, _readable(table), _time("time", time), known_at=system_time)
+        return queries.as_of(self.warehouse, _query_target(table), _time("time", time), known_at=system_time)
 
     def audit(self, dimension: Dimension | str) -> DataFrame:
         """Return every transition of every entity: what changed, when, by which delivery, and when it was recorded.
@@ -240,7 +241,7 @@ class Pipeline:
         Raises:
             SetupError: The dimension has no audit.
         """
-        return queries.audit(self.warehouse, _readable(dimension))
+        return queries.audit(self.warehouse, _query_target(dimension))
 
     def batches(self, table: Dimension | Fact | str) -> DataFrame:
         """Return every revision of every delivery that was accepted, with its state and its counts of rows.
@@ -251,7 +252,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return queries.batches(self.warehouse, _readable(table))
+        return queries.batches(self.warehouse, _query_target(table))
 
     def quarantine(self, table: Dimension | Fact | str) -> DataFrame:
         """Return the bad rows of all deliveries, each with its reason and its content as JSON.
@@ -262,7 +263,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return queries.quarantine(self.warehouse, _readable(table))
+        return queries.quarantine(self.warehouse, _query_target(table))
 
     # Queries of several tables
 
@@ -296,9 +297,9 @@ class Pipeline:
             UsageError: An argument has a value that cannot be used.
         """
         if not isinstance(dimension, Dimension):
-            raise UsageError("NOT_A_DIMENSION", "dimension", value=display(dimension))
+            raise UsageError("NOT_A_DIMENSION", "dimension", value=short_repr(dimension))
         if tolerance is not None and not isinstance(tolerance, timedelta):
-            raise UsageError("NOT_A_DURATION", "tolerance", value=display(tolerance))
+            raise UsageError("NOT_A_DURATION", "tolerance", value=short_repr(tolerance))
         if not (is_frame(rows) and hasattr(rows, "sparkSession")):
             raise UsageError("NOT_A_SPARK_FRAME", "rows", type=type(rows).__name__)
         names = [keys] if isinstance(keys, str) else keys
@@ -325,7 +326,10 @@ class Pipeline:
             UsageError: An argument has a value that cannot be used.
             pyspark.errors.AnalysisException: The query names a table or column that does not exist.
         """
-        declared = [_declared(each) for each in (*_listed("facts", facts), *_listed("dimensions", dimensions))]
+        declared = [
+            _require_declaration(each)
+            for each in (*_require_list("facts", facts), *_require_list("dimensions", dimensions))
+        ]
         joined = [table for table in declared if isinstance(table, Fact)]
         names = [table.name for table in (*declared, *(d for fact in joined for d in fact.dimensions))]
         warehouse = self.warehouse if self.warehouse.is_listed else self.warehouse.with_declared(names)
@@ -348,7 +352,9 @@ class Pipeline:
         Raises:
             UsageError: An argument is not a dimension or fact.
         """
-        return tuple(result for table in tables for result in check.check_table(self.warehouse, _declared(table)))
+        return tuple(
+            result for table in tables for result in check.check_table(self.warehouse, _require_declaration(table))
+        )
 
     def repair(
         self,
@@ -382,7 +388,7 @@ class Pipeline:
         """
         time = datetime.now(timezone.utc) if now is None else _time("now", now)
         if not isinstance(dimension, Dimension):
-            raise UsageError("NOT_A_DIMENSION", "repair", value=display(dimension))
+            raise UsageError("NOT_A_DIMENSION", "repair", value=short_repr(dimension))
         run = repair_without_log if without_log else repair.repair
         result = run(self.warehouse, dimension, now=time, actor=actor, reason=reason, run_id=run_id, dry_run=dry_run)
         if result.commit is not None:
@@ -400,7 +406,7 @@ class Pipeline:
             UsageError: An argument is not a dimension or fact, or `now` is not a time.
         """
         time = datetime.now(timezone.utc) if now is None else _time("now", now)
-        declared = [_declared(table) for table in tables]
+        declared = [_require_declaration(table) for table in tables]
         dimensions = [table for table in declared if isinstance(table, Dimension)]
         facts = [table for table in declared if isinstance(table, Fact)]
         return status.status(self.warehouse, dimensions, facts, now=time)
@@ -431,7 +437,7 @@ def _connect(remote: str) -> tuple[SparkSession, Callable[[], None]]:
 
 def _check_arguments(warehouse: Any, spark: Any, remote: Any, schema: Any, schemas: Any) -> None:
     if not isinstance(warehouse, (str, os.PathLike)) or not str(warehouse).strip():
-        raise UsageError("NOT_A_WAREHOUSE", "warehouse", value=display(warehouse))
+        raise UsageError("NOT_A_WAREHOUSE", "warehouse", value=short_repr(warehouse))
     if spark is not None and not (hasattr(spark, "createDataFrame") and hasattr(spark, "conf")):
         raise UsageError("NOT_A_SPARK_SESSION", "spark", type=type(spark).__name__)
     if spark is not None and remote:
@@ -441,7 +447,7 @@ def _check_arguments(warehouse: Any, spark: Any, remote: Any, schema: Any, schem
         _text("schema", schema)
     if schemas is not None:
         if not isinstance(schemas, Mapping):
-            raise UsageError("NOT_A_MAPPING", "schemas", value=display(schemas))
+            raise UsageError("NOT_A_MAPPING", "schemas", value=short_repr(schemas))
         _texts("schemas", [*schemas, *schemas.values()])
 
 
@@ -450,48 +456,48 @@ def _log_warnings(warnings: Iterable[DeclarationWarning | LoadWarning]) -> None:
         _log.warning("%s", warning)
 
 
-def _declared(table: Any) -> Dimension | Fact:
+def _require_declaration(table: Any) -> Dimension | Fact:
     if not isinstance(table, (Dimension, Fact)):
-        raise UsageError("NOT_A_DECLARATION", "table", value=display(table))
+        raise UsageError("NOT_A_DECLARATION", "table", value=short_repr(table))
     return table
 
 
-def _readable(table: Any) -> Dimension | str:
+def _query_target(table: Any) -> Dimension | str:
     """Return the dimension, a fact as one, or a name of either."""
     if isinstance(table, str) and is_table_name(table):
         return table
     if not isinstance(table, (Dimension, Fact)):
-        raise UsageError("NOT_A_TABLE_NAME", "table", value=display(table))
+        raise UsageError("NOT_A_TABLE_NAME", "table", value=short_repr(table))
     return as_dimension(table)
 
 
 def _time(argument: str, value: Any) -> datetime:
     time = to_instant(value)
     if time is None:
-        raise UsageError("NOT_A_TIME", argument, value=display(value))
+        raise UsageError("NOT_A_TIME", argument, value=short_repr(value))
     return time
 
 
 def _text(argument: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError("NOT_A_TEXT", argument, value=display(value))
+        raise UsageError("NOT_A_TEXT", argument, value=short_repr(value))
     return value
 
 
 def _texts(argument: str, values: Any) -> list[str]:
-    return [_text(argument, value) for value in _listed(argument, values)]
+    return [_text(argument, value) for value in _require_list(argument, values)]
 
 
-def _listed(argument: str, values: Any) -> list[Any]:
+def _require_list(argument: str, values: Any) -> list[Any]:
     if not isinstance(values, (list, tuple)):
-        raise UsageError("NOT_A_LIST", argument, value=display(values))
+        raise UsageError("NOT_A_LIST", argument, value=short_repr(values))
     return list(values)
 
 
 def _check_columns(rows: DataFrame, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in rows.columns]
     if missing:
-        raise UsageError("NO_SUCH_COLUMN", "rows", names=listed(missing), columns=", ".join(rows.columns))
+        raise UsageError("NO_SUCH_COLUMN", "rows", names=join_names(missing), columns=", ".join(rows.columns))
 
 
 # Deliveries
@@ -522,7 +528,7 @@ def _select(table: Dimension | Fact, passed: Any, described: _Description, spark
     """
     if passed is None:
         if unused := [name for name in described.arguments() if name != "allow"]:
-            raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=listed(unused))
+            raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=join_names(unused))
         allowed = to_names(table.name, described.allow)
         return select_deliveries(as_dimension(table), spark, allow=allowed)
     deliveries = [passed] if isinstance(passed, Delivery) else passed
@@ -531,7 +537,7 @@ def _select(table: Dimension | Fact, passed: Any, described: _Description, spark
     if not deliveries and (described.name is not None or described.at is not None):
         return [_delivery(table, passed, described)]
     if unused := described.arguments():
-        raise UsageError("DELIVERY_DESCRIBED_TWICE", table.name, arguments=listed(unused))
+        raise UsageError("DELIVERY_DESCRIBED_TWICE", table.name, arguments=join_names(unused))
     return list(deliveries)
 
 
@@ -550,7 +556,7 @@ def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> De
         raise UsageError("DELIVERY_NOT_NAMED", table.name)
     sources = as_dimension(table).sources
     if source is None and len(sources) > 1:
-        raise UsageError("SOURCE_NOT_NAMED", table.name, sources=listed(each.name for each in sources))
+        raise UsageError("SOURCE_NOT_NAMED", table.name, sources=join_names(each.name for each in sources))
     return Delivery(
         sources[0].name if source is None else source,
         name=_time_name(_time("at", at)) if name is None else name,

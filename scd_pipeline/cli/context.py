@@ -115,7 +115,7 @@ class Settings:
             DeclarationError: A declaration is invalid.
         """
         from scd_pipeline.declaration import read_declarations
-        from scd_pipeline.declaration.names import did_you_mean
+        from scd_pipeline.texts import did_you_mean
 
         if requested is not None and is_path(requested):
             declarations = _read_path(str(requested))

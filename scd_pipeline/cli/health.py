@@ -59,8 +59,8 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
 
     TABLE is a dimension or a fact. Without it, all declared tables are checked.
     """
-    from scd_pipeline.declaration.names import counted
     from scd_pipeline.operations.check import check_table
+    from scd_pipeline.texts import pluralize
 
     results: list[CheckResult] = []
     never_loaded: list[str] = []
@@ -76,7 +76,7 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
         report(f"{name}: nothing to check: it was never loaded")
     failed = [result for result in results if not result.passed]
     passed = len(results) - len(failed)
-    _summarize(f"{counted(len(results), 'check')}: {passed} passed, {len(failed)} failed", output)
+    _summarize(f"{pluralize(len(results), 'check')}: {passed} passed, {len(failed)} failed", output)
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
@@ -239,13 +239,13 @@ def _print_status(current: Status, output: Output) -> None:
 
 
 def _age(source: SourceStatus) -> str:
-    from scd_pipeline.declaration.names import counted
+    from scd_pipeline.texts import pluralize
 
-    return counted(source.age.days, "day") if source.age is not None else ""
+    return pluralize(source.age.days, "day") if source.age is not None else ""
 
 
 def _status_summary(current: Status) -> str:
-    from scd_pipeline.declaration.names import counted
+    from scd_pipeline.texts import pluralize
 
     pending = sum(len(source.pending) for source in current.sources)
     rejected = sum(len(source.rejected) for source in current.sources)
@@ -253,8 +253,8 @@ def _status_summary(current: Status) -> str:
     behind = sum(bool(t.lag or t.audit_lag or t.dimensions_ahead) for t in current.tables)
     damaged = sum(bool(table.damage) for table in current.tables)
     return (
-        f"{counted(len(current.tables), 'table')}: {counted(pending, 'pending delivery')}, {rejected} rejected, "
-        f"{counted(quarantined, 'bad row')} in quarantine, {counted(behind, 'table')} behind, {damaged} damaged"
+        f"{pluralize(len(current.tables), 'table')}: {pluralize(pending, 'pending delivery')}, {rejected} rejected, "
+        f"{pluralize(quarantined, 'bad row')} in quarantine, {pluralize(behind, 'table')} behind, {damaged} damaged"
     )
 
 

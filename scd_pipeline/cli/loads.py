@@ -82,9 +82,9 @@ def load(
 
     TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are loaded.
     """
-    from scd_pipeline.declaration.names import counted
     from scd_pipeline.load.run import load as load_table
     from scd_pipeline.queries import create_views
+    from scd_pipeline.texts import pluralize
 
     records: list[tuple[object, ...]] = []
     is_rejected = False
@@ -94,7 +94,7 @@ def load(
         selected = _select_deliveries(declared, warehouse, names, allow)
         for step, (item, deliveries) in enumerate(selected, start=1):
             with progress(f"loading {item.name}", step, len(selected)) as task:
-                task(f"{item.name}: {counted(len(deliveries), 'delivery')}")
+                task(f"{item.name}: {pluralize(len(deliveries), 'delivery')}")
                 result = load_table(warehouse, item, deliveries, progress=task)
                 create_views(warehouse, [item.name], facts, failed=warn)
             keys = _partition_keys(item, deliveries)

@@ -163,17 +163,17 @@ def _read_file(spark: SparkSession, file: str) -> DataFrame:
         UsageError: The file does not exist, or its suffix names no format.
     """
     from scd_pipeline.declaration import Snapshot
-    from scd_pipeline.declaration.names import listed
     from scd_pipeline.declaration.source import FORMAT_SUFFIXES
     from scd_pipeline.deliveries.readers import read_path
     from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.expressions import col
     from scd_pipeline.frames import checkpoint
+    from scd_pipeline.texts import join_names
 
     path = str(Path(file).absolute())
     channel = Snapshot(path)
     if channel.format is None:
-        raise UsageError("FILE_FORMAT_UNKNOWN", file, suffixes=listed(FORMAT_SUFFIXES))
+        raise UsageError("FILE_FORMAT_UNKNOWN", file, suffixes=join_names(FORMAT_SUFFIXES))
     if not Path(path).exists():
         raise UsageError("FILE_NOT_FOUND", file)
     rows = read_path(spark, channel, [path])
@@ -283,7 +283,7 @@ def _filter(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
 
 
 def _expect_column(name: str, columns: Sequence[str], location: str) -> None:
-    from scd_pipeline.declaration.names import did_you_mean
+    from scd_pipeline.texts import did_you_mean
 
     if name not in columns:
         raise UsageError("COLUMN_NOT_FOUND", location, column=name, hint=did_you_mean(name, columns))
@@ -301,6 +301,6 @@ def _write(rows: DataFrame, output: Output) -> None:
 
 def _report_count(count: int, output: Output) -> None:
     if output.is_table:
-        from scd_pipeline.declaration.names import counted
+        from scd_pipeline.texts import pluralize
 
-        report(counted(count, "row"))
+        report(pluralize(count, "row"))

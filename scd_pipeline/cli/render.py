@@ -117,9 +117,9 @@ class Output:
 
     def _report_limit(self, has_more: bool) -> None:
         if has_more:
-            from scd_pipeline.declaration.names import counted
+            from scd_pipeline.texts import pluralize
 
-            report(f"these are the first {counted(self.limit, 'row')}; --limit 0 shows all")
+            report(f"these are the first {pluralize(self.limit, 'row')}; --limit 0 shows all")
 
 
 def resolve_format(requested: str | None, file: Path | None) -> str:

@@ -54,7 +54,7 @@ def query_errors(names: Callable[[], Sequence[str]], *, location: str = "query",
 
 
 def _hint(message: str, names: Callable[[], Sequence[str]]) -> str:
-    from scd_pipeline.declaration.names import did_you_mean
+    from scd_pipeline.texts import did_you_mean
 
     missing = _TABLE_NOT_FOUND.search(message)
     return f"\n{did_you_mean(missing['name'], names())}" if missing else ""

@@ -18,11 +18,11 @@ from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.names import RUN_KEY_TAG, dagster_name, load_op_name
 from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.names import some_names
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.discovery import discover_files, file_fingerprints, file_version
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 from scd_pipeline.deliveries.table_states import table_states
+from scd_pipeline.texts import first_names
 
 QUIET_SECONDS = 5.0
 """A file is complete if it has not changed for this time."""
@@ -78,7 +78,7 @@ def arrival_sensor(
         request = dg.RunRequest(
             run_key,
             run_config=load_run_config(dimension.name, dict(sorted(selected.items()))),
-            tags={"scd/arrived": some_names(sorted(tick.new))},
+            tags={"scd/arrived": first_names(sorted(tick.new))},
             partition_key=EVERYTHING,
         )
         partitions = delivery_partitions(dimension.name)
@@ -141,7 +141,7 @@ class _Tick:
         """Return why the tick requests no run."""
         incomplete = sorted(set(self._seen) - set(self._complete))
         if incomplete:
-            return f"waiting for files that are still being written: {some_names(incomplete)}"
+            return f"waiting for files that are still being written: {first_names(incomplete)}"
         return "no new deliveries"
 
     @cached_property

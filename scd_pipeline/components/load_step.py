@@ -28,13 +28,13 @@ from scd_pipeline.components.partition_events import (
 from scd_pipeline.components.partitions import delivery_partitions, has_everything
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.names import counted, some_names
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.summary import load_summary
+from scd_pipeline.texts import first_names, pluralize
 
 LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]
 """Loads deliveries; the other arguments are the run's id and a function that logs progress."""
@@ -209,9 +209,9 @@ def _log_selection(context: dg.AssetExecutionContext, dimension: Dimension, sele
     count = f"{len(selection.deliveries)} of {selection.available} available deliveries"
     context.log.info(f"{dimension.name}: loading {count}")
     if selection.missing_files:
-        names = some_names(selection.missing_files)
+        names = first_names(selection.missing_files)
         context.log.warning(
-            f"{dimension.name}: {counted(len(selection.missing_files), 'requested file')} not at the paths of the "
+            f"{dimension.name}: {pluralize(len(selection.missing_files), 'requested file')} not at the paths of the "
             f"sources: {names}; expected the run to see the folders that the sensor sees; the next run for arrivals "
             "loads them if they exist then"
         )

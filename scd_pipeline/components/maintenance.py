@@ -20,11 +20,11 @@ from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline.queries import create_views
+from scd_pipeline.texts import pluralize
 
 _LAST_BACKFILLS = 100
 """The number of backfills of the instance that one tick reads."""
@@ -83,7 +83,7 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False, facts: Seque
             sizes = {"files_before": done.files_before, "files_after": done.files_after, "bytes": done.bytes_after}
             if done.table in assets:
                 context.log_event(dg.AssetObservation(asset_key=done.table, metadata=sizes))
-            context.log.info(f"{done.table}: compacted {counted(done.files_before, 'file')} into {done.files_after}")
+            context.log.info(f"{done.table}: compacted {pluralize(done.files_before, 'file')} into {done.files_after}")
 
     @dg.job(
         name=f"{name}_job",

@@ -14,8 +14,7 @@ from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.operations.status import SourceStatus, Status, TableStatus, status
-
-_MAX_DELIVERIES = 5
+from scd_pipeline.texts import first_names
 
 
 def status_asset(
@@ -64,8 +63,8 @@ def _source_record(source: SourceStatus) -> dg.TableRecord:
             "source": source.source,
             "last_delivery": source.last_delivery,
             "days_since": source.age.days if source.age is not None else None,
-            "pending": _listed(source.pending, ", "),
-            "rejected": _listed(source.rejected, "; "),
+            "pending": first_names(source.pending),
+            "rejected": first_names(source.rejected, separator="; "),
             "rows_quarantined": source.quarantined,
         }
     )
@@ -82,9 +81,3 @@ def _table_record(table: TableStatus) -> dg.TableRecord:
             "damage": "; ".join(table.damage),
         }
     )
-
-
-def _listed(texts: Sequence[str], separator: str) -> str:
-    """Return the first texts, and the number of the others."""
-    others = len(texts) - _MAX_DELIVERIES
-    return separator.join([*texts[:_MAX_DELIVERIES], *([f"and {others} more"] if others > 0 else [])])

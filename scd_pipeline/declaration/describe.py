@@ -13,9 +13,10 @@ from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.key import KeyColumn
-from scd_pipeline.declaration.names import default_surrogate_key, display
+from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.source import Channel, Column, RetireGuard, Source, format_of
 from scd_pipeline.errors import UsageError
+from scd_pipeline.texts import short_repr
 
 
 def describe(dimension: Dimension) -> str:
@@ -25,7 +26,7 @@ def describe(dimension: Dimension) -> str:
         UsageError: NOT_A_DIMENSION: The argument is not a `Dimension`.
     """
     if not isinstance(dimension, Dimension):
-        raise UsageError("NOT_A_DIMENSION", "describe", value=display(dimension))
+        raise UsageError("NOT_A_DIMENSION", "describe", value=short_repr(dimension))
     options: dict[str, Any] = {"dimension": dimension.name, "business_key": _key(dimension.business_key)}
     options["sources"] = {source.name: _source(source) for source in dimension.sources}
     options["attributes"] = {attribute.name: _attribute(attribute) for attribute in dimension.attributes}

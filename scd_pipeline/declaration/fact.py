@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
-from scd_pipeline.declaration.checks.collect import joined
+from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
-from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, display, is_column_name, is_table_name
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is_column_name, is_table_name
 from scd_pipeline.declaration.source import Column, Source
 from scd_pipeline.errors import DeclarationError, ValidationError
+from scd_pipeline.texts import short_repr
 
 DELIVERY_TIME = "_scd.at"
 """The time of a row's delivery, as an expression over the columns of the row."""
@@ -44,7 +45,7 @@ class Role:
             raise DeclarationError([ValidationError("INVALID_KIND", "role", "dimension", *_not_a_dimension(dimension))])
         names = dimension.key_names if key is None else as_tuple(key)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-            problem = f"{display(key)} is not a name or a list of names"
+            problem = f"{short_repr(key)} is not a name or a list of names"
             raise DeclarationError(
                 [ValidationError("INVALID_KIND", "role", "key", problem, "name the fact's columns of the business key")]
             )
@@ -183,14 +184,14 @@ def _columns(fact: Fact) -> dict[str, str]:
 
 
 def _not_a_dimension(values: object) -> tuple[str, str]:
-    return f"{display(values)} is not a dimension", "give a Dimension, or a Role of one"
+    return f"{short_repr(values)} is not a dimension", "give a Dimension, or a Role of one"
 
 
 def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
     """Raise one DeclarationError with all arguments of an invalid kind, if there are any."""
     errors = [
         ValidationError(
-            "INVALID_KIND", location, name, f"{display(values)} is not a mapping", f"write a mapping of {content}"
+            "INVALID_KIND", location, name, f"{short_repr(values)} is not a mapping", f"write a mapping of {content}"
         )
         for name, values, content in (
             ("grain", grain, "columns to types"),
@@ -201,7 +202,7 @@ def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, so
     ]
     roles = dimensions.items() if isinstance(dimensions, Mapping) else ()
     errors += [
-        ValidationError("INVALID_KIND", location, joined("dimensions", role), *_not_a_dimension(dimension))
+        ValidationError("INVALID_KIND", location, field_path("dimensions", role), *_not_a_dimension(dimension))
         for role, dimension in roles
         if not isinstance(dimension, (Dimension, Role))
     ]
@@ -211,14 +212,14 @@ def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, so
                 "INVALID_KIND",
                 location,
                 "event_time",
-                f"{display(event_time)} is not text",
+                f"{short_repr(event_time)} is not text",
                 "name the column of the time",
             )
         )
     if not isinstance(source, Source):
         errors.append(
             ValidationError(
-                "INVALID_KIND", location, "source", f"{display(source)} is not a source", "give a Source with a feed"
+                "INVALID_KIND", location, "source", f"{short_repr(source)} is not a source", "give a Source with a feed"
             )
         )
     if errors:
@@ -250,18 +251,18 @@ def _check(fact: Fact) -> None:
 
 def _check_options(fact: Fact, report: Report) -> None:
     if not (isinstance(fact.name, str) and is_table_name(fact.name)):
-        report("INVALID_NAME", "fact", f"{display(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
+        report("INVALID_NAME", "fact", f"{short_repr(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
     if not fact.grain:
         report("MISSING_VALUE", "grain", "is missing", "name the columns that identify a row, with their types")
     if not fact.roles:
         report("MISSING_VALUE", "dimensions", "is missing", "name at least one dimension, by its role")
     if fact.event_at not in ("row", "delivery"):
-        report("NOT_ALLOWED", "event_at", f"{display(fact.event_at)} is not allowed", "write row or delivery")
+        report("NOT_ALLOWED", "event_at", f"{short_repr(fact.event_at)} is not allowed", "write row or delivery")
     names = {"event_time": fact.event_time, "row_key": fact.row_key}
     names |= {f"dimensions.{name}": name for name, _ in fact.roles}
     for field_name, name in names.items():
         if not (isinstance(name, str) and is_column_name(name)):
-            report("INVALID_NAME", field_name, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
+            report("INVALID_NAME", field_name, f"{short_repr(name)} cannot be a name", COLUMN_NAME_RULE)
 
 
 def _check_source(fact: Fact, report: Report) -> None:

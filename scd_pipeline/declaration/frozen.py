@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from scd_pipeline.declaration.names import listed, nearest
 from scd_pipeline.errors import UsageError
+from scd_pipeline.texts import join_names, nearest
 
 V = TypeVar("V")
 Declared = TypeVar("Declared")
@@ -31,7 +31,7 @@ def checked_arguments(declared: type[Declared]) -> type[Declared]:
             near = next((near for name in options if name not in names and (near := nearest(name, names))), None)
             hint = f"did you mean {near}? " if near else ""
             raise UsageError(
-                "ARGUMENTS", f"{declared.__name__}(...)", reason=str(error), names=listed(names), hint=hint
+                "ARGUMENTS", f"{declared.__name__}(...)", reason=str(error), names=join_names(names), hint=hint
             ) from error
         construct(self, *arguments, **options)
 

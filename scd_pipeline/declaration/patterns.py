@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from scd_pipeline.declaration.names import display
+from scd_pipeline.texts import short_repr
 
 _FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and optional parts in [ ]"
 _COUNTS = {
@@ -30,7 +30,7 @@ _REPLACEMENTS = ({"Y": "y", "u": "y", "T": "'T'"}, {"D": "d"}, {"h": "H", "K": "
 def pattern_problem(pattern: str) -> tuple[str, str] | None:
     """Return the problem of the pattern and its fix, None if it is valid."""
     problem = _problem(pattern)
-    return None if problem is None else (f"{display(pattern)} {problem}", _suggestion(pattern))
+    return None if problem is None else (f"{short_repr(pattern)} {problem}", _suggestion(pattern))
 
 
 def zone_letters(pattern: str) -> str:

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA, did_you_mean, display, is_text
+from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA
 from scd_pipeline.errors import DeclarationError, ValidationError
+from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
 _ALIASES = {
     "byte": "tinyint",
@@ -147,7 +148,7 @@ def parse_type(text: str) -> DataType:
         DeclarationError: The text is not a type, or values of the type cannot be compared (S8).
     """
     if not isinstance(text, str) or not text.strip() or not is_text(text):
-        _reject(text, f"{display(text)} is not a type", f"allowed: {', '.join((*PRIMITIVES, *_NESTED))}")
+        _reject(text, f"{short_repr(text)} is not a type", f"allowed: {', '.join((*PRIMITIVES, *_NESTED))}")
     parser = _Parser(text)
     data_type = parser.type(0)
     parser.end()
@@ -155,7 +156,7 @@ def parse_type(text: str) -> DataType:
 
 
 def _reject(text: object, problem: str, fix: str) -> NoReturn:
-    raise DeclarationError([ValidationError("INVALID_TYPE", "type", display(text), problem, fix)])
+    raise DeclarationError([ValidationError("INVALID_TYPE", "type", short_repr(text), problem, fix)])
 
 
 class _Parser:
@@ -171,7 +172,7 @@ class _Parser:
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             if match is None:
-                _reject(text, f"{display(text)} is not a type", "close what `` ` `` opens")
+                _reject(text, f"{short_repr(text)} is not a type", "close what `` ` `` opens")
             tokens.append(match.group().strip())
             at = match.end()
         return tokens
@@ -186,12 +187,12 @@ class _Parser:
 
     def expect(self, token: str, form: str) -> None:
         if self.next_token() != token:
-            _reject(self.text, f"{display(self.text)} is not a type", f"write {form}")
+            _reject(self.text, f"{short_repr(self.text)} is not a type", f"write {form}")
 
     def end(self) -> None:
         if self.at != len(self.tokens):
             rest = " ".join(self.tokens[self.at :])
-            _reject(self.text, f"{display(self.text)} has text after the type", f"remove {display(rest)}")
+            _reject(self.text, f"{short_repr(self.text)} has text after the type", f"remove {short_repr(rest)}")
 
     def type(self, depth: int) -> DataType:
         if depth > _MAX_DEPTH:
@@ -215,7 +216,7 @@ class _Parser:
             allowed = (*PRIMITIVES, *_NESTED)
             equivalent = _EQUIVALENTS.get(name)
             fix = f"did you mean {equivalent}? allowed: {', '.join(allowed)}" if equivalent else ""
-            _reject(self.text, f"{display(option)} is not a type", fix or did_you_mean(name, allowed))
+            _reject(self.text, f"{short_repr(option)} is not a type", fix or did_you_mean(name, allowed))
 
     def decimal(self) -> Decimal:
         form = "decimal(precision,scale), such as decimal(12,2)"
@@ -235,7 +236,7 @@ class _Parser:
     def number(self, form: str) -> int:
         token = self.next_token()
         if not re.fullmatch(r"[0-9]{1,9}", token):
-            _reject(self.text, f"{display(token)} is not a count of digits", f"write {form}")
+            _reject(self.text, f"{short_repr(token)} is not a count of digits", f"write {form}")
         return int(token)
 
     def array(self, depth: int) -> Array:
@@ -266,18 +267,18 @@ class _Parser:
         self.expect(">", form)
         names = [name.casefold() for name, _ in fields]
         if len(set(names)) != len(names):
-            _reject(self.text, f"{display(self.text)} names a field twice", "give each field its own name")
+            _reject(self.text, f"{short_repr(self.text)} names a field twice", "give each field its own name")
         return Struct(tuple(fields))
 
     def field(self, depth: int, form: str) -> tuple[str, DataType]:
         name = self.next_token()
         if not name or name in "<>(),:":
-            _reject(self.text, f"{display(self.text)} lacks the name of a field", f"write {form}")
+            _reject(self.text, f"{short_repr(self.text)} lacks the name of a field", f"write {form}")
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
         if not name.isprintable() or set(name) & set(FORBIDDEN_BY_DELTA):
             fix = f"use printable characters, no space and none of {' '.join(FORBIDDEN_BY_DELTA.strip())}"
-            _reject(self.text, f"{display(name)} cannot be the name of a field", fix)
+            _reject(self.text, f"{short_repr(name)} cannot be the name of a field", fix)
         if self.peek() == ":":
             self.next_token()
         return name, self.type(depth + 1)

@@ -18,7 +18,6 @@ from pyspark.sql.types import StringType
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.deliveries.batch_summary import MAX_SCOPE_VALUES, BatchContent, summarize_batches
 from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import cast
@@ -41,6 +40,7 @@ from scd_pipeline.history.batch import (
     rank,
     revision_token,
 )
+from scd_pipeline.texts import pluralize
 
 _SHOWN_KEYS = 10
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
@@ -237,7 +237,7 @@ def accept(
     while True:
         read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
         if read.readable:
-            progress(f"{dimension.name}: reading {counted(len(read.readable), 'delivery')}")
+            progress(f"{dimension.name}: reading {pluralize(len(read.readable), 'delivery')}")
         measured = _measure(read, dimension) + withdrawn
         intake = IntakeResult(
             stored=tuple(stored),

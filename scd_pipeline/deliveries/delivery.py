@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
-from scd_pipeline.declaration.names import did_you_mean, display, listed
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES, TIME_PLACEHOLDERS, format_of
 from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
 from scd_pipeline.history.batch import Batch, revision_token
 from scd_pipeline.instants import to_instant, to_utc
+from scd_pipeline.texts import did_you_mean, join_names, short_repr
 
 if TYPE_CHECKING:
     import pandas
@@ -106,7 +106,7 @@ class Delivery:
         check_frame(location, self.frame)
         is_scope = isinstance(self.scope, list | tuple) and all(isinstance(v, list | tuple) for v in self.scope)
         if self.scope is not None and not is_scope:
-            raise SourceDataError("DELIVERY_SCOPE", location, value=display(self.scope))
+            raise SourceDataError("DELIVERY_SCOPE", location, value=short_repr(self.scope))
 
     @property
     def location(self) -> str:
@@ -140,7 +140,7 @@ class Delivery:
         """
         if inferred := format_of(self.path):
             return inferred
-        raise SourceDataError("UNKNOWN_FORMAT", self.location, path=self.path, suffixes=listed(FORMAT_SUFFIXES))
+        raise SourceDataError("UNKNOWN_FORMAT", self.location, path=self.path, suffixes=join_names(FORMAT_SUFFIXES))
 
     def time(self, dimension: Dimension) -> datetime | None:
         """Return `at` in UTC; without it, the name if that is a time (S4).

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
-from scd_pipeline.declaration.names import nearest
 from scd_pipeline.declaration.source import TIME_PLACEHOLDERS, is_address
 from scd_pipeline.deliveries.delivery import PLACEHOLDER_PATTERNS, Delivery, placeholder
 from scd_pipeline.deliveries.files import as_text, file_fingerprint, last_changed, total_size
@@ -27,6 +26,7 @@ from scd_pipeline.deliveries.source_commits import changes_rows, commits, has_ch
 from scd_pipeline.errors import SourceDataError, UsageError, first_line
 from scd_pipeline.history.batch import rank
 from scd_pipeline.instants import from_micros, to_utc
+from scd_pipeline.texts import nearest
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")
 _LISTED_KEYS = 8

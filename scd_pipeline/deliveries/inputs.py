@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from scd_pipeline.declaration.names import display
 from scd_pipeline.deliveries.paths import absolute_path
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.instants import to_instant
+from scd_pipeline.texts import short_repr
 
 
 def to_name(value: Any) -> str:
@@ -24,7 +24,7 @@ def to_name(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise SourceDataError("DELIVERY_NAME", "delivery", value=display(value))
+        raise SourceDataError("DELIVERY_NAME", "delivery", value=short_repr(value))
     return value
 
 
@@ -36,7 +36,7 @@ def to_time(location: str, value: Any) -> datetime | None:
     """
     time = to_instant(value)
     if time is None and value is not None:
-        raise SourceDataError("DELIVERY_TIME", location, value=display(value))
+        raise SourceDataError("DELIVERY_TIME", location, value=short_repr(value))
     return time
 
 
@@ -52,7 +52,7 @@ def to_revision(location: str, value: Any) -> str | int | datetime:
     is_text = isinstance(value, str) and bool(value) and "/" not in value
     if is_number or is_text or isinstance(value, datetime):
         return value  # type: ignore[no-any-return]
-    raise SourceDataError("DELIVERY_REVISION", location, value=display(value))
+    raise SourceDataError("DELIVERY_REVISION", location, value=short_repr(value))
 
 
 def to_path(location: str, value: Any) -> str | None:
@@ -67,7 +67,7 @@ def to_path(location: str, value: Any) -> str | None:
         return None
     path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(path, str) or not path:
-        raise SourceDataError("DELIVERY_PATH", location, value=display(value))
+        raise SourceDataError("DELIVERY_PATH", location, value=short_repr(value))
     return absolute_path(path)
 
 
@@ -79,10 +79,10 @@ def to_names(location: str, value: Any) -> frozenset[str]:
     """
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, Iterable) or isinstance(names, Mapping):
-        raise SourceDataError("DELIVERY_ALLOW", location, value=display(value))
+        raise SourceDataError("DELIVERY_ALLOW", location, value=short_repr(value))
     names = list(names)
     if not all(isinstance(name, str) for name in names):
-        raise SourceDataError("DELIVERY_ALLOW", location, value=display(value))
+        raise SourceDataError("DELIVERY_ALLOW", location, value=short_repr(value))
     return frozenset(name.replace("-", "_") for name in names)
 
 
@@ -94,7 +94,7 @@ def check_texts(location: str, fields: Mapping[str, Any]) -> None:
     """
     for name, value in fields.items():
         if value is not None and not isinstance(value, str):
-            raise SourceDataError("DELIVERY_TEXT", location, field=name, value=display(value))
+            raise SourceDataError("DELIVERY_TEXT", location, field=name, value=short_repr(value))
 
 
 def check_frame(location: str, frame: Any) -> None:

@@ -23,7 +23,6 @@ from pyspark.sql.types import StructField, StructType
 
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Feed, Source
-from scd_pipeline.declaration.names import listed
 from scd_pipeline.declaration.types import Map, Struct, parse_type
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns, undeclared_columns
@@ -41,6 +40,7 @@ from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import col, with_columns
 from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
+from scd_pipeline.texts import join_names
 
 _Item = TypeVar("_Item")
 _Read = TypeVar("_Read")
@@ -319,7 +319,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         repeated = repeated_columns(first.channel, shape.layout)
         undeclared = undeclared_columns(repeated, source, first.channel, dimension)
         if used := [name for name in repeated if name not in undeclared]:
-            raise _Unreadable("DUPLICATE_COLUMN", columns=listed(used))
+            raise _Unreadable("DUPLICATE_COLUMN", columns=join_names(used))
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
     with _rejecting("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, files).drop(FILE)
@@ -505,7 +505,7 @@ def _parquet_columns(spark: SparkSession, path: Path) -> str:
             texts.add(json.dumps([[field.name, str(field.type)] for field in opened.schema_arrow]))
             fine += _nanosecond_columns(opened.schema)
     if fine and str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() != "true":
-        raise _Unreadable("NANOSECONDS", columns=listed(list(dict.fromkeys(fine))))
+        raise _Unreadable("NANOSECONDS", columns=join_names(list(dict.fromkeys(fine))))
     return texts.pop() if len(texts) == 1 else ""
 
 
@@ -562,7 +562,7 @@ def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> Da
     names = column_names(frame)
     folded = [name.casefold() for name in names]
     if repeated := [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]:
-        raise _Unreadable("DUPLICATE_COLUMN", columns=listed(repeated))
+        raise _Unreadable("DUPLICATE_COLUMN", columns=join_names(repeated))
     if hasattr(frame, "sparkSession"):
         if is_in_order:
             raise _Unreadable("NO_ROW_ORDER", input="a Spark DataFrame")

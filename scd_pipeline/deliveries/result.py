@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.history.batch import DeliveryKey
+from scd_pipeline.texts import first_names, pluralize
 
 Outcome = Literal["accepted", "unchanged", "superseded", "missing", "rejected"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -89,19 +89,14 @@ class BatchResult:
     def __str__(self) -> str:
         text = f"{self.batch_id}: {self.outcome}"
         if self.outcome == "accepted":
-            text += f", {counted(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.deleted} deleted"
+            text += f", {pluralize(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.deleted} deleted"
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
-            text += f", {counted(self.nulled_values, 'bad value')} set to NULL" if self.nulled_values else ""
+            text += f", {pluralize(self.nulled_values, 'bad value')} set to NULL" if self.nulled_values else ""
         if self.undeclared:
             text += f"; {undeclared_summary(self.undeclared)}"
         return f"{text} [{self.code}]: {self.problem}; {self.fix}" if self.code else text
 
 
-_MAX_LISTED_COLUMNS = 5
-
-
 def undeclared_summary(undeclared: Sequence[str]) -> str:
     """Return the first undeclared columns, and the number of the others."""
-    columns = ", ".join(undeclared[:_MAX_LISTED_COLUMNS])
-    more = len(undeclared) - _MAX_LISTED_COLUMNS
-    return f"undeclared columns: {columns} and {more} more" if more > 0 else f"undeclared columns: {columns}"
+    return f"undeclared columns: {first_names(undeclared)}"

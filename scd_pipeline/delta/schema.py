@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
@@ -23,6 +22,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.schema import dimension_schema
+from scd_pipeline.texts import pluralize
 
 FORMAT = "scd_pipeline.format"
 APPEND_ONLY_PROPERTY = "delta.appendOnly"
@@ -69,7 +69,7 @@ class CreateTable:
     description: str
 
     def __str__(self) -> str:
-        return f"create {self.table}: {counted(len(self.columns), 'column')}"
+        return f"create {self.table}: {pluralize(len(self.columns), 'column')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.audit_table import (
@@ -54,6 +53,7 @@ from scd_pipeline.instants import from_micros
 from scd_pipeline.load.keys import RecordedCommits, append_keys, keys_to_append, open_keys
 from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, open_log, records_in_effect
 from scd_pipeline.load.retry import Progress
+from scd_pipeline.texts import pluralize
 
 _UNKNOWN_TIME = from_micros(0)
 
@@ -261,7 +261,7 @@ def record_from(
         last_audit, last_keys, step_counts = recording.record_step(step, records, last_audit, last_keys)
         counts += step_counts
     result = _audit_result(dimension, last_audit.newest, counts)
-    progress(f"{audit.name}: appended {counted(result.counts.transitions.total(), 'row')}")
+    progress(f"{audit.name}: appended {pluralize(result.counts.transitions.total(), 'row')}")
     return result
 
 

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.audit_table import with_change_types
@@ -25,6 +24,7 @@ from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.transitions import assigned_keys
 from scd_pipeline.load.retry import Progress
+from scd_pipeline.texts import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def restore_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progre
     stored = keys.read(recorded.keys.newest) if recorded.keys.exists else None
     missing = checkpoint(missing_keys(warehouse, dimension, audit.read(recorded.audit.newest), stored))
     rebuilt = _append_missing(warehouse, dimension, missing, recorded, run_id)
-    progress(f"{keys.name}: rebuilt from {audit.name} ({counted(missing.count(), 'key')})")
+    progress(f"{keys.name}: rebuilt from {audit.name} ({pluralize(missing.count(), 'key')})")
     return RecordedCommits(recorded.audit, rebuilt)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.errors import LoadWarning
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.snapshots import business_times
+from scd_pipeline.texts import pluralize
 
 _DEFAULT_LIMIT, _MIN_ENTITIES = 0.5, 20
 """The limit if none is declared, and the number of existing entities from which it applies."""
@@ -71,7 +71,7 @@ def rapid_change_warnings(
         if shares:
             delivery = max(shares, key=lambda delivery: shares[delivery])
             details = {
-                "versions": counted(opened[delivery], "version"),
+                "versions": pluralize(opened[delivery], "version"),
                 "existing": existing[delivery],
                 "share": f"{shares[delivery]:.0%}",
                 "limit": f"{_limit(dimension):.0%}",

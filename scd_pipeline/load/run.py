@@ -25,7 +25,6 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
@@ -48,6 +47,7 @@ from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retri
 from scd_pipeline.load.rows import Extension
 from scd_pipeline.load.session_settings import RunningLoad, running_load
 from scd_pipeline.load.unknown_member import add_unknown_member
+from scd_pipeline.texts import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +401,7 @@ def commit_log(warehouse: Warehouse, load_plan: LoadPlan, progress: Progress = i
         records=_records_after(last, load_plan.record_limit),
     )
     done = load_plan.writable_log(warehouse).append(load_plan.batches, load_plan.change_records, commit)
-    progress(f"{done.table}: wrote commit {done.number} ({counted(len(load_plan.batches), 'batch')})")
+    progress(f"{done.table}: wrote commit {done.number} ({pluralize(len(load_plan.batches), 'batch')})")
     return done
 
 
@@ -437,7 +437,7 @@ def commit_table(
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
     else:
         done = warehouse.writable(name).commit_empty(commit)
-    rows = counted(sum(load_plan.row_counts.values()), "row")
+    rows = pluralize(sum(load_plan.row_counts.values()), "row")
     progress(f"{name}: wrote commit {commit.number} ({rows})")
     return done
 

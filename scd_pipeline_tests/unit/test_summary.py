@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from scd_pipeline.components.load_metadata import log_counts, table_counts
-from scd_pipeline.declaration.names import counted
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.summary import load_summary
+from scd_pipeline.texts import pluralize
 from scd_pipeline_tests.facts.players import PLAY
 
 
@@ -67,4 +67,4 @@ def test_bad_values_that_were_set_to_null_are_counted() -> None:
     ],
 )
 def test_a_count_and_its_noun_agree(count: int, noun: str, text: str) -> None:
-    assert counted(count, noun) == text
+    assert pluralize(count, noun) == text

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, PREVIOUS, UNTRACKED, Attribute, ScdType
-from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
+from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.checks.column_names import check_attribute_names
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
-from scd_pipeline.declaration.names import COLUMN_NAME_RULE, did_you_mean, display, is_column_name
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name
 from scd_pipeline.declaration.types import Decimal, Primitive, parse_type
 from scd_pipeline.declaration.yaml.options import ATTRIBUTE
 from scd_pipeline.errors import DeclarationError
+from scd_pipeline.texts import did_you_mean, short_repr
 
 _UNSUPPORTED_TYPES = {
     4: (
@@ -45,7 +46,7 @@ def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
         return ()
     if not isinstance(key, tuple):
         fix = "write a name, a list of names, or a mapping of names to types"
-        errors.add("INVALID_KIND", "business_key", f"{display(key)} is not a key", fix)
+        errors.add("INVALID_KIND", "business_key", f"{short_repr(key)} is not a key", fix)
         return ()
     if [getattr(column, "name", None) for column in key] == [_WHOLE_ROW]:
         errors.add("MISSING_VALUE", "business_key", _NO_WHOLE_ROW, "name the columns that identify an entity")
@@ -56,7 +57,7 @@ def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
 def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
     if not isinstance(column, KeyColumn):
         fix = "write a name, a list of names, or a mapping of names to types"
-        errors.add("INVALID_KIND", "business_key", f"{display(column)} is not a key column", fix)
+        errors.add("INVALID_KIND", "business_key", f"{short_repr(column)} is not a key column", fix)
         return False
     if not _is_name(errors, "business_key", column.name):
         return False
@@ -71,7 +72,7 @@ def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
 def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute, ...]:
     """Return the valid attributes, for later checks."""
     if not isinstance(attributes, tuple):
-        errors.add("INVALID_KIND", "attributes", f"{display(attributes)} is not a mapping", _MAPPING)
+        errors.add("INVALID_KIND", "attributes", f"{short_repr(attributes)} is not a mapping", _MAPPING)
         return ()
     drafts = [_check_attribute(errors, attribute) for attribute in attributes]
     return tuple(draft for draft in drafts if draft is not None)
@@ -79,7 +80,7 @@ def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute
 
 def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None:
     if not isinstance(attribute, Attribute):
-        errors.add("INVALID_KIND", "attributes", f"{display(attribute)} is not an attribute", _MAPPING)
+        errors.add("INVALID_KIND", "attributes", f"{short_repr(attribute)} is not an attribute", _MAPPING)
         return None
     if not _is_name(errors, "attributes", attribute.name):
         return None
@@ -96,7 +97,7 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
             "write scd: 6, or remove it (type 3 always has its previous value)",
         )
     if isinstance(draft.previous, str) and draft.previous not in PREVIOUS:
-        problem, allowed = f"{display(draft.previous)} is not allowed", ("true", "false", *PREVIOUS)
+        problem, allowed = f"{short_repr(draft.previous)} is not allowed", ("true", "false", *PREVIOUS)
         errors.add("NOT_ALLOWED", f"{path}.previous", problem, did_you_mean(draft.previous, allowed))
     if draft.untracked is not None:
         errors.choice(f"{path}.untracked", draft.untracked, UNTRACKED)
@@ -140,13 +141,13 @@ def _check_scd(errors: ErrorCollector, field: str, scd: Any) -> None:
     if is_number and scd in _UNSUPPORTED_TYPES:
         errors.add("INVALID_SCD_TYPE", field, *_UNSUPPORTED_TYPES[scd])
     else:
-        errors.add("INVALID_SCD_TYPE", field, f"{display(scd)} is not an SCD type", _TYPES)
+        errors.add("INVALID_SCD_TYPE", field, f"{short_repr(scd)} is not an SCD type", _TYPES)
 
 
 def _is_name(errors: ErrorCollector, field: str, name: Any) -> bool:
     if isinstance(name, str) and is_column_name(name):
         return True
-    errors.add("INVALID_NAME", joined(field, name), f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
+    errors.add("INVALID_NAME", field_path(field, name), f"{short_repr(name)} cannot be a name", COLUMN_NAME_RULE)
     return False
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from scd_pipeline.declaration.frozen import set_frozen_fields
-from scd_pipeline.declaration.names import did_you_mean, display, is_text
 from scd_pipeline.declaration.yaml.options import Kind, Options
 from scd_pipeline.errors import DeclarationError, ValidationError
+from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
 T = TypeVar("T")
 _LONGEST_LABEL = 100
@@ -44,14 +44,14 @@ class ErrorCollector:
             error = _kind_error(options[option], getattr(declared, field.name), field.default)
             if error is not None:
                 code, problem, fix = error
-                self.add(code, joined(path, option), problem, fix)
+                self.add(code, field_path(path, option), problem, fix)
                 set_frozen_fields(draft, **{field.name: field.default})
         return draft
 
     def choice(self, field: str, value: str, allowed: Sequence[str]) -> None:
         """Collect an error if the value is not allowed."""
         if value not in allowed:
-            self.add("NOT_ALLOWED", field, f"{display(value)} is not allowed", did_you_mean(value, allowed))
+            self.add("NOT_ALLOWED", field, f"{short_repr(value)} is not allowed", did_you_mean(value, allowed))
 
     def unique(self, field: str, names: Sequence[str]) -> None:
         """Collect an error for each name that a list contains twice."""
@@ -59,10 +59,10 @@ class ErrorCollector:
             self.add("NAMED_TWICE", field, f"names {name} twice", "name it once")
 
 
-def joined(path: str, option: object) -> str:
+def field_path(path: str, option: object) -> str:
     """Return the path of a nested field; a name that cannot be printed on one line is escaped."""
     is_printable = isinstance(option, str) and option.isprintable() and 0 < len(option) <= _LONGEST_LABEL
-    label = str(option) if is_printable else display(option)
+    label = str(option) if is_printable else short_repr(option)
     return f"{path}.{label}" if path else label
 
 
@@ -71,7 +71,7 @@ def _kind_error(kind: Kind, value: Any, default: Any) -> tuple[str, str, str] | 
     if value is None and default is None:
         return None
     if not kind.accepts(value):
-        return "INVALID_KIND", f"{display(value)} is not {kind.value}", f"give {kind.value}"
+        return "INVALID_KIND", f"{short_repr(value)} is not {kind.value}", f"give {kind.value}"
     texts = value if isinstance(value, tuple) else (value,)
     for text in texts:
         if isinstance(text, str) and not is_text(text):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
-from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
+from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.column_names import (
     ATTRIBUTE_COLUMNS,
     OMITTABLE_COLUMNS,
@@ -15,7 +15,8 @@ from scd_pipeline.declaration.column_names import (
     ColumnName,
 )
 from scd_pipeline.declaration.frozen import FrozenMapping
-from scd_pipeline.declaration.names import COLUMN_NAME_RULE, did_you_mean, display, is_column_name
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name
+from scd_pipeline.texts import did_you_mean, short_repr
 
 _NAME_RULE = COLUMN_NAME_RULE.replace("a name does not begin with `_`, and has", "a name has").partition(";")[0]
 
@@ -55,15 +56,15 @@ def _fix(column: str) -> str:
 def _valid_names(errors: ErrorCollector, path: str, names: Any, allowed: Collection[str]) -> Mapping[str, ColumnName]:
     if not isinstance(names, Mapping):
         errors.add(
-            "INVALID_KIND", path, f"{display(names)} is not a mapping", "write a mapping of columns to their names"
+            "INVALID_KIND", path, f"{short_repr(names)} is not a mapping", "write a mapping of columns to their names"
         )
         return FrozenMapping({})
     valid: dict[str, ColumnName] = {}
     for column, name in names.items():
         if column not in allowed:
-            problem = f"{display(column)} is not a generated column"
-            errors.add("UNKNOWN_NAME", joined(path, column), problem, did_you_mean(column, allowed))
-        elif _is_name(errors, joined(path, column), column, name):
+            problem = f"{short_repr(column)} is not a generated column"
+            errors.add("UNKNOWN_NAME", field_path(path, column), problem, did_you_mean(column, allowed))
+        elif _is_name(errors, field_path(path, column), column, name):
             valid[column] = name
     return FrozenMapping(valid)
 
@@ -75,7 +76,7 @@ def _is_name(errors: ErrorCollector, field: str, column: str, name: Any) -> bool
         return column in OMITTABLE_COLUMNS
     # Generated columns may begin with `_`, as they do in tables of other tools.
     if not (isinstance(name, str) and is_column_name(name.lstrip("_"))):
-        errors.add("INVALID_NAME", field, f"{display(name)} cannot be a name", _NAME_RULE)
+        errors.add("INVALID_NAME", field, f"{short_repr(name)} cannot be a name", _NAME_RULE)
         return False
     if name.casefold() in RESERVED_BY_DELTA:
         errors.add("NAME_IN_USE", field, f"{name} is a column of Delta's own", "choose another name")

@@ -11,7 +11,7 @@ from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.checks.attribute import check_attributes, check_key
-from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
+from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.source import check_sources
@@ -22,12 +22,8 @@ from scd_pipeline.declaration.names import (
     COLUMN_NAME_RULE,
     TABLE_NAME_RULE,
     default_surrogate_key,
-    did_you_mean,
-    display,
     is_column_name,
     is_table_name,
-    is_text,
-    listed,
 )
 from scd_pipeline.declaration.patterns import zone_letters
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
@@ -36,6 +32,7 @@ from scd_pipeline.declaration.times import TIME_FORM, parse_time
 from scd_pipeline.declaration.types import DataType, Decimal, Primitive, leaves, parse_type
 from scd_pipeline.declaration.yaml.options import DIMENSION
 from scd_pipeline.errors import DeclarationError
+from scd_pipeline.texts import did_you_mean, is_text, join_names, short_repr
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration.dimension import Dimension
@@ -87,7 +84,7 @@ _NEVER_ROUNDED = {"string", "boolean", "binary"}
 def check_dimension(dimension: Dimension) -> None:
     """Raise one DeclarationError with all errors of the dimension and its parts, if there are any."""
     is_named = isinstance(dimension.name, str) and is_table_name(dimension.name)
-    errors = ErrorCollector(dimension.name if is_named else f"dimension {display(dimension.name)}")
+    errors = ErrorCollector(dimension.name if is_named else f"dimension {short_repr(dimension.name)}")
     draft = errors.check_kinds("", dimension, DIMENSION)
     set_frozen_fields(draft, business_key=check_key(errors, dimension.business_key))
     set_frozen_fields(draft, attributes=check_attributes(errors, dimension.attributes))
@@ -107,14 +104,14 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
     if table is None or table == "":
         errors.add("MISSING_VALUE", "name", "is missing", "give the table's name, such as dim_customer")
     elif not is_named:
-        errors.add("INVALID_NAME", "name", f"{display(table)} cannot be the name of a table", TABLE_NAME_RULE)
+        errors.add("INVALID_NAME", "name", f"{short_repr(table)} cannot be the name of a table", TABLE_NAME_RULE)
     key: Any = draft.surrogate_key
     reported = not is_named and key == default_surrogate_key(table)  # invalid only because the table's name is
     if not reported and not (isinstance(key, str) and is_column_name(key)):
-        errors.add("INVALID_NAME", "surrogate_key", f"{display(key)} cannot be a name", COLUMN_NAME_RULE)
+        errors.add("INVALID_NAME", "surrogate_key", f"{short_repr(key)} cannot be a name", COLUMN_NAME_RULE)
     if draft.group and not re.fullmatch(r"[A-Za-z0-9_]+", draft.group):
         errors.add(
-            "INVALID_NAME", "group", f"{display(draft.group)} cannot be a group", "write letters, digits and `_`"
+            "INVALID_NAME", "group", f"{short_repr(draft.group)} cannot be a group", "write letters, digits and `_`"
         )
 
 
@@ -188,7 +185,7 @@ def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: di
             folded = name.casefold()
             owner = owners.setdefault(folded, attribute.name)
             if not is_column_name(name):
-                errors.add("INVALID_NAME", field, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
+                errors.add("INVALID_NAME", field, f"{short_repr(name)} cannot be a name", COLUMN_NAME_RULE)
             elif folded in used_names:
                 errors.add(
                     "NAME_IN_USE", field, f"{name} {used_names[folded]}", "name only columns that no longer exist"
@@ -227,7 +224,7 @@ def _check_existence(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add("EXISTENCE_SOURCE", "sources", "none of the sources decides whether an entity exists", fix)
     if len(existence_sources) > 1:
         errors.add(
-            "EXISTENCE_SOURCE", "sources", f"{listed(existence_sources)} each decide whether an entity exists", fix
+            "EXISTENCE_SOURCE", "sources", f"{join_names(existence_sources)} each decide whether an entity exists", fix
         )
 
 
@@ -237,13 +234,13 @@ def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
     for attribute in draft.attributes:
         field = f"attributes.{attribute.name}"
         if names and attribute.source is not None and attribute.source not in names:
-            problem = f"{display(attribute.source)} is not a source of this dimension"
+            problem = f"{short_repr(attribute.source)} is not a source of this dimension"
             errors.add("UNKNOWN_NAME", f"{field}.source", problem, did_you_mean(attribute.source, names))
             continue
         owners = _owners(draft, attribute)
         if len(owners) > 1:
             fix = "name only one of them, in `source` of the attribute or in `attributes` of a source"
-            errors.add("ATTRIBUTE_SOURCE", field, f"is provided by {listed(owners)}", fix)
+            errors.add("ATTRIBUTE_SOURCE", field, f"is provided by {join_names(owners)}", fix)
         elif names and not owners and not attribute.retired:
             errors.add("ATTRIBUTE_SOURCE", field, "has no source", f"write `source:` with one of {', '.join(names)}")
 
@@ -267,7 +264,7 @@ def _check_source_attributes(errors: ErrorCollector, draft: Dimension) -> None:
                 errors.add(
                     "UNKNOWN_NAME",
                     f"{field}.attributes",
-                    f"{display(name)} is not an attribute",
+                    f"{short_repr(name)} is not an attribute",
                     did_you_mean(name, names),
                 )
         owned = any(source.name in _owners(draft, attribute) for attribute in draft.attributes)
@@ -282,7 +279,7 @@ def _check_scopes(errors: ErrorCollector, draft: Dimension) -> None:
         field = f"sources.{source.name}.snapshot.scope"
         for name in source.snapshot.scope if source.snapshot else ():
             if types and name not in types:
-                problem = f"{display(name)} is not in the business key"
+                problem = f"{short_repr(name)} is not in the business key"
                 errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, draft.key_names))
             if types.get(name) == "binary":
                 problem = f"{name} is binary, which has no text for a scope"
@@ -295,9 +292,9 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
     types = _column_types(draft)
     for source in draft.sources:
         for name, column in source.columns.items():
-            field = joined(f"sources.{source.name}.columns", name)
+            field = field_path(f"sources.{source.name}.columns", name)
             if name not in types:
-                problem = f"{display(name)} is neither an attribute nor in the business key"
+                problem = f"{short_repr(name)} is neither an attribute nor in the business key"
                 errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, types))
                 continue
             _check_owned(errors, field, source, name, draft)
@@ -306,7 +303,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
                 continue
             expected = None if column.default is None else expected_default(data_type, column.default)
             if expected is not None:
-                problem = f"{display(column.default)} does not fit type {data_type.ddl()}"
+                problem = f"{short_repr(column.default)} does not fit type {data_type.ddl()}"
                 errors.add("INVALID_DEFAULT", f"{field}.default", problem, f"give {expected}")
             _check_conversion(errors, field, column, name, data_type)
 
@@ -371,7 +368,7 @@ def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
             )
     renamed = [a.name for a in draft.attributes if a.former_names and a.scd in (ScdType.ADD_ROW, ScdType.HYBRID)]
     if renamed and draft.generated.name(ROW_HASH):
-        problem = f"the hash contains the names of attributes, and {listed(renamed)} had another one"
+        problem = f"the hash contains the names of attributes, and {join_names(renamed)} had another one"
         fix = "map the source's column in `columns:` instead of renaming the attribute, or remove the hash"
         errors.add("CONFLICTING_OPTIONS", f"column_names.{ROW_HASH}", problem, fix)
 
@@ -380,19 +377,19 @@ def _check_change_types(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that each change type has a label of its own."""
     declared: Any = draft.change_types
     if not isinstance(declared, Mapping):
-        problem = f"{display(declared)} is not a mapping"
+        problem = f"{short_repr(declared)} is not a mapping"
         errors.add("INVALID_KIND", "change_types", problem, "write a mapping of change types to labels")
         return
     used_labels: dict[object, str] = {}
     for change_type in dict.fromkeys((*declared, *CHANGE_TYPES)):
-        field, label = joined("change_types", change_type), draft.audit_label(change_type)
+        field, label = field_path("change_types", change_type), draft.audit_label(change_type)
         if change_type not in CHANGE_TYPES:
-            problem = f"{display(change_type)} is not a change type"
+            problem = f"{short_repr(change_type)} is not a change type"
             errors.add("UNKNOWN_NAME", field, problem, did_you_mean(change_type, CHANGE_TYPES))
         elif not (isinstance(label, str) and is_text(label) and label.strip()):
-            errors.add("INVALID_NAME", field, f"{display(label)} cannot be a label", "write a text")
+            errors.add("INVALID_NAME", field, f"{short_repr(label)} cannot be a label", "write a text")
         elif (other := used_labels.setdefault(label, change_type)) != change_type:
-            errors.add("NAME_IN_USE", field, f"{display(label)} is the label of {other} too", "choose another label")
+            errors.add("NAME_IN_USE", field, f"{short_repr(label)} is the label of {other} too", "choose another label")
 
 
 def _check_surrogate(errors: ErrorCollector, draft: Dimension) -> None:
@@ -433,7 +430,7 @@ def _check_single_type(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that the attributes have one SCD type if it is stated that this is intended."""
     types = sorted({int(a.scd) for a in draft.attributes if isinstance(a.scd, ScdType) and not a.retired})
     if draft.single_scd_type and len(types) > 1:
-        problem = f"the attributes have the types {listed([str(scd) for scd in types])}"
+        problem = f"the attributes have the types {join_names([str(scd) for scd in types])}"
         errors.add("NOT_APPLICABLE", "single_scd_type", problem, "remove it")
 
 
@@ -443,7 +440,7 @@ def _check_rapid_change_limit(errors: ErrorCollector, draft: Dimension) -> None:
     if limit is None:
         return
     if not limit >= 0:
-        problem = f"{display(limit)} is not a share"
+        problem = f"{short_repr(limit)} is not a share"
         errors.add("OUT_OF_RANGE", "rapid_change_limit", problem, "give a share, such as 0.5 for half of the entities")
     if not errors.has("attributes") and not draft.has_windows:
         problem = "a table without attributes of type 2 or 6 has no versions"
@@ -487,7 +484,7 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
     """Check the open end, and the start of histories (S29)."""
     open_end = parse_time(draft.computed_open_end)
     if open_end is None:
-        errors.add("NO_ISO_TIME", "open_end", f"{display(draft.open_end)} is not a time", TIME_FORM)
+        errors.add("NO_ISO_TIME", "open_end", f"{short_repr(draft.open_end)} is not a time", TIME_FORM)
     begin: Any = draft.begin
     if begin is None:
         return
@@ -497,7 +494,10 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
         return
     if not isinstance(begin, Begin):
         errors.add(
-            "INVALID_KIND", "begin", f"{display(begin)} is not a beginning", "give `at` and `for_first_changes_until`"
+            "INVALID_KIND",
+            "begin",
+            f"{short_repr(begin)} is not a beginning",
+            "give `at` and `for_first_changes_until`",
         )
         return
     at, until = parse_time(begin.at), parse_time(begin.for_first_changes_until)
@@ -506,7 +506,7 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
         ("for_first_changes_until", begin.for_first_changes_until, until),
     ):
         if time is None:
-            errors.add("NO_ISO_TIME", f"begin.{option}", f"{display(text)} is not a time", TIME_FORM)
+            errors.add("NO_ISO_TIME", f"begin.{option}", f"{short_repr(text)} is not a time", TIME_FORM)
     if at and open_end and at >= open_end:
         problem = f"{begin.at} is not before the open end {draft.computed_open_end}"
         errors.add("TIME_ORDER", "begin.at", problem, "give an earlier time")

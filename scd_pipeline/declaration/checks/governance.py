@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
+from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES, ExpectedValue, SignOff
-from scd_pipeline.declaration.names import did_you_mean, display
 from scd_pipeline.declaration.table_properties import (
     FILE_RETENTION,
     LOG_RETENTION,
@@ -19,6 +18,7 @@ from scd_pipeline.declaration.table_properties import (
 )
 from scd_pipeline.declaration.times import TIME_FORM, parse_time
 from scd_pipeline.declaration.yaml.options import Kind
+from scd_pipeline.texts import did_you_mean, short_repr
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration.dimension import Dimension
@@ -32,16 +32,16 @@ def check_governance(errors: ErrorCollector, draft: Dimension) -> None:
     for role, sign_off in _entries(errors, "sign_offs", draft.sign_offs):
         _check_sign_off(errors, role, sign_off)
     for name, expected in _entries(errors, "expected_values", draft.expected_values):
-        _check_expected_value(errors, joined("expected_values", name), expected)
+        _check_expected_value(errors, field_path("expected_values", name), expected)
     if draft.expected_values and draft.attributes and not errors.has("attributes") and not draft.has_windows:
         problem = "a table without attributes of type 2 or 6 has no values as of a time"
         errors.add("NOT_APPLICABLE", "expected_values", problem, "remove it")
     years: Any = draft.audit_retention_years
     if years is not None and not (isinstance(years, int) and years >= 1):
-        problem = f"{display(years)} is not a whole number of at least 1"
+        problem = f"{short_repr(years)} is not a whole number of at least 1"
         errors.add("OUT_OF_RANGE", "audit_retention_years", problem, "give the number of years, such as 7")
     if draft.product_card and not _LINK.fullmatch(draft.product_card):
-        problem = f"{display(draft.product_card)} is not an address"
+        problem = f"{short_repr(draft.product_card)} is not an address"
         errors.add("INVALID_LINK", "product_card", problem, "write one that begins with https:// or http://")
 
 
@@ -49,9 +49,9 @@ def check_table_properties(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that a declaration may set these properties, and that retentions are long enough."""
     seen: dict[str, str] = {}
     for name, value in _entries(errors, "table_properties", draft.table_properties):
-        field = joined("table_properties", name)
+        field = field_path("table_properties", name)
         if not (isinstance(name, str) and name.strip() and isinstance(value, str)):
-            problem = f"{display(name)}: {display(value)} is not a name with text"
+            problem = f"{short_repr(name)}: {short_repr(value)} is not a name with text"
             errors.add("INVALID_KIND", field, problem, "write a mapping of property names to text")
             continue
         reason = reserved_reason(name)
@@ -71,14 +71,14 @@ def _check_file_retention(errors: ErrorCollector, field: str, value: str, proper
     hours = interval_hours(value)
     log_hours = max(log_retention_hours(texts), MIN_RETENTION_HOURS[LOG_RETENTION])
     if hours > log_hours:
-        problem = f"{display(value)} is longer than the {log_hours} hours of `{LOG_RETENTION}`, which Delta rejects"
+        problem = f"{short_repr(value)} is longer than the {log_hours} hours of `{LOG_RETENTION}`, which Delta rejects"
         errors.add("OUT_OF_RANGE", field, problem, f"declare `{LOG_RETENTION}: interval {hours} hours`, or more")
 
 
 def _check_retention(errors: ErrorCollector, field: str, name: str, value: str) -> None:
     least = next((hours for other, hours in MIN_RETENTION_HOURS.items() if other.casefold() == name.casefold()), 0)
     if interval_hours(value) < least:
-        problem = f"{display(value)} is not a retention of {least} hours or more, which loads and readers need"
+        problem = f"{short_repr(value)} is not a retention of {least} hours or more, which loads and readers need"
         errors.add("OUT_OF_RANGE", field, problem, f"write `interval {least} hours`, or more hours, days or weeks")
 
 
@@ -86,45 +86,45 @@ def _entries(errors: ErrorCollector, field: str, values: Any) -> list[tuple[Any,
     """Return the entries of a mapping; none for a value of another kind, which is an error."""
     if isinstance(values, Mapping):
         return list(values.items())
-    errors.add("INVALID_KIND", field, f"{display(values)} is not a mapping", "write a mapping of names to values")
+    errors.add("INVALID_KIND", field, f"{short_repr(values)} is not a mapping", "write a mapping of names to values")
     return []
 
 
 def _check_sign_off(errors: ErrorCollector, role: Any, sign_off: Any) -> None:
-    field = joined("sign_offs", role)
+    field = field_path("sign_offs", role)
     if role not in SIGN_OFF_ROLES:
-        problem = f"{display(role)} is not a role that signs off"
+        problem = f"{short_repr(role)} is not a role that signs off"
         errors.add("UNKNOWN_NAME", field, problem, did_you_mean(role, SIGN_OFF_ROLES))
         return
     if not isinstance(sign_off, SignOff):
-        errors.add("INVALID_KIND", field, f"{display(sign_off)} is not a sign-off", "give a SignOff")
+        errors.add("INVALID_KIND", field, f"{short_repr(sign_off)} is not a sign-off", "give a SignOff")
         return
     _check_text(errors, f"{field}.by", sign_off.by, "name the person or the team")
     if sign_off.date == "":
         errors.add("MISSING_VALUE", f"{field}.date", "is missing", _DATE_FORM)
     elif parse_time(sign_off.date) is None or len(sign_off.date) != len("2024-01-31"):
-        errors.add("NO_ISO_TIME", f"{field}.date", f"{display(sign_off.date)} is not a date", _DATE_FORM)
+        errors.add("NO_ISO_TIME", f"{field}.date", f"{short_repr(sign_off.date)} is not a date", _DATE_FORM)
 
 
 def _check_expected_value(errors: ErrorCollector, field: str, expected: Any) -> None:
     if not isinstance(expected, ExpectedValue):
-        errors.add("INVALID_KIND", field, f"{display(expected)} is not an expected value", "give an ExpectedValue")
+        errors.add("INVALID_KIND", field, f"{short_repr(expected)} is not an expected value", "give an ExpectedValue")
         return
     if expected.as_of == "":
         errors.add("MISSING_VALUE", f"{field}.as_of", "is missing", TIME_FORM)
     elif parse_time(expected.as_of) is None:
-        errors.add("NO_ISO_TIME", f"{field}.as_of", f"{display(expected.as_of)} is not a time", TIME_FORM)
+        errors.add("NO_ISO_TIME", f"{field}.as_of", f"{short_repr(expected.as_of)} is not a time", TIME_FORM)
     _check_text(errors, f"{field}.expression", expected.expression, "write an aggregate in SQL, such as count(*)")
     value: Any = expected.value
     if value is None:
         errors.add("MISSING_VALUE", f"{field}.value", "is missing", "write the value of the expression")
     elif not Kind.SCALAR.accepts(value):
-        problem = f"{display(value)} is not {Kind.SCALAR.value}"
+        problem = f"{short_repr(value)} is not {Kind.SCALAR.value}"
         errors.add("INVALID_KIND", f"{field}.value", problem, "write one of them")
 
 
 def _check_text(errors: ErrorCollector, field: str, text: Any, fix: str) -> None:
     if not isinstance(text, str):
-        errors.add("INVALID_KIND", field, f"{display(text)} is not text", fix)
+        errors.add("INVALID_KIND", field, f"{short_repr(text)} is not text", fix)
     elif not text.strip():
         errors.add("MISSING_VALUE", field, "is missing", fix)

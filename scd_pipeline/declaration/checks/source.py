@@ -8,9 +8,9 @@ import zoneinfo
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
+from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.frozen import FrozenMapping, set_frozen_fields
-from scd_pipeline.declaration.names import COLUMN_NAME_RULE, did_you_mean, display, is_column_name, is_text
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name
 from scd_pipeline.declaration.patterns import pattern_problem
 from scd_pipeline.declaration.source import (
     PLACEHOLDERS,
@@ -27,6 +27,7 @@ from scd_pipeline.declaration.source import (
     placeholders,
 )
 from scd_pipeline.declaration.yaml.options import COLUMN, FEED, RETIRE_GUARD, SNAPSHOT, SOURCE
+from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
 _ENCODINGS = ("utf-8", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
 FORMATS = ("parquet", "csv", "json", "delta")
@@ -40,7 +41,9 @@ def check_sources(errors: ErrorCollector, sources: Any) -> tuple[Source, ...]:
         errors.add("MISSING_VALUE", "sources", "is missing", "declare at least one source, with a snapshot or a feed")
         return ()
     if not isinstance(sources, tuple):
-        errors.add("INVALID_KIND", "sources", f"{display(sources)} is not a source", "give a Source or a list of them")
+        errors.add(
+            "INVALID_KIND", "sources", f"{short_repr(sources)} is not a source", "give a Source or a list of them"
+        )
         return ()
     drafts = [_check_source(errors, source) for source in sources]
     return tuple(draft for draft in drafts if draft is not None)
@@ -48,18 +51,20 @@ def check_sources(errors: ErrorCollector, sources: Any) -> tuple[Source, ...]:
 
 def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     if not isinstance(source, Source):
-        errors.add("INVALID_KIND", "sources", f"{display(source)} is not a source", "give a Source or a list of them")
+        errors.add(
+            "INVALID_KIND", "sources", f"{short_repr(source)} is not a source", "give a Source or a list of them"
+        )
         return None
     if not (isinstance(source.name, str) and is_column_name(source.name)):
-        field = joined("sources", source.name)
-        errors.add("INVALID_NAME", field, f"{display(source.name)} cannot be a name", COLUMN_NAME_RULE)
+        field = field_path("sources", source.name)
+        errors.add("INVALID_NAME", field, f"{short_repr(source.name)} cannot be a name", COLUMN_NAME_RULE)
         return None
     if "/" in source.name:
-        field = joined("sources", source.name)
+        field = field_path("sources", source.name)
         errors.add(
             "INVALID_NAME",
             field,
-            f"{display(source.name)} cannot name a source",
+            f"{short_repr(source.name)} cannot name a source",
             "write it without `/`, which separates the parts of a batch's id",
         )
         return None
@@ -71,7 +76,7 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     _check_share(errors, f"{path}.bad_row_limit", draft.bad_row_limit)
     _check_retire_guard(errors, f"{path}.retire_guard", draft.retire_guard)
     if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
-        problem = f"{display(draft.overdue_after_hours)} is not a valid number of hours"
+        problem = f"{short_repr(draft.overdue_after_hours)} is not a valid number of hours"
         errors.add(
             "OUT_OF_RANGE", f"{path}.overdue_after_hours", problem, f"write a number above 0 and below {_TOO_LONG}"
         )
@@ -88,7 +93,7 @@ def _check_timezone(errors: ErrorCollector, field: str, name: str) -> None:
         pass
     near = difflib.get_close_matches(name, zoneinfo.available_timezones() - {*_LOCAL_ZONES}, n=1)
     fix = f"did you mean {near[0]}?" if near else "give a zone's name, such as UTC or Europe/Oslo"
-    errors.add("INVALID_TIME_ZONE", field, f"{display(name)} is not a time zone", fix)
+    errors.add("INVALID_TIME_ZONE", field, f"{short_repr(name)} is not a time zone", fix)
 
 
 def _check_share(errors: ErrorCollector, field: str, share: float) -> None:
@@ -96,7 +101,7 @@ def _check_share(errors: ErrorCollector, field: str, share: float) -> None:
         errors.add(
             "OUT_OF_RANGE",
             field,
-            f"{display(share)} is not between 0 and 1",
+            f"{short_repr(share)} is not between 0 and 1",
             "give a share, such as 0.05 for 5 percent",
         )
 
@@ -106,14 +111,14 @@ def _check_retire_guard(errors: ErrorCollector, field: str, guard: Any) -> None:
         errors.add(
             "INVALID_KIND",
             field,
-            f"{display(guard)} is not a number",
+            f"{short_repr(guard)} is not a number",
             "give a share, such as 0.05 for 5 percent, or a RetireGuard",
         )
         return
     draft = errors.check_kinds(field, guard, RETIRE_GUARD)
     _check_share(errors, field, draft.share)
     if not isinstance(draft.at_least, int) or draft.at_least < 1:
-        problem = f"{display(draft.at_least)} is not a whole number of at least 1"
+        problem = f"{short_repr(draft.at_least)} is not a whole number of at least 1"
         errors.add("OUT_OF_RANGE", f"{field}.at_least", problem, "give the least number of entities, such as 20")
 
 
@@ -132,14 +137,17 @@ def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:
             names = [field.name for field in dataclasses.fields(channel_class)]
             for option in (option for option in channel if option not in names):
                 errors.add(
-                    "UNKNOWN_OPTION", joined(f"{path}.{name}", option), "is not an option", did_you_mean(option, names)
+                    "UNKNOWN_OPTION",
+                    field_path(f"{path}.{name}", option),
+                    "is not an option",
+                    did_you_mean(option, names),
                 )
             set_frozen_fields(draft, **{name: None})
         else:
             errors.add(
                 "INVALID_KIND",
                 f"{path}.{name}",
-                f"{display(channel)} is not a {name}",
+                f"{short_repr(channel)} is not a {name}",
                 f"give a path or a {channel_class.__name__}",
             )
             set_frozen_fields(draft, **{name: None})
@@ -232,22 +240,24 @@ def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
 def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
     is_pairs = isinstance(options, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in options)
     if not is_pairs:
-        errors.add("INVALID_KIND", field, f"{display(options)} is not a mapping", "write a mapping of options to text")
+        errors.add(
+            "INVALID_KIND", field, f"{short_repr(options)} is not a mapping", "write a mapping of options to text"
+        )
         return
     for name, value in options:
         if not (isinstance(name, str) and isinstance(value, str) and is_text(name) and is_text(value)):
-            problem = f"option {display(name)} has the value {display(value)}, which is not text"
+            problem = f"option {short_repr(name)} has the value {short_repr(value)}, which is not text"
             errors.add("INVALID_KIND", field, problem, 'options are given as text, such as "true" or "1"')
     names = [name.casefold() for name, _ in options if isinstance(name, str)]
     errors.unique(field, names)
     for name, value in options:
         key, text = str(name).casefold(), str(value)
         if key in ("encoding", "charset") and text.casefold() not in _ENCODINGS:
-            problem = f"{display(value)} is not an encoding that Spark reads"
-            errors.add("NOT_ALLOWED", joined(field, name), problem, f"write one of {', '.join(_ENCODINGS)}")
+            problem = f"{short_repr(value)} is not an encoding that Spark reads"
+            errors.add("NOT_ALLOWED", field_path(field, name), problem, f"write one of {', '.join(_ENCODINGS)}")
         if key == "maxcolumns" and not (text.isdecimal() and int(text) > 0):
-            problem = f"{display(value)} is not a number of columns"
-            errors.add("NOT_ALLOWED", joined(field, name), problem, 'write a whole number as text, such as "30000"')
+            problem = f"{short_repr(value)} is not a number of columns"
+            errors.add("NOT_ALLOWED", field_path(field, name), problem, 'write a whole number as text, such as "30000"')
 
 
 def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None:
@@ -329,14 +339,17 @@ def _report_missing_placeholder(errors: ErrorCollector, field: str, channel: Cha
     elif channel.format in (None, "parquet"):
         fix = f"{fix}; or for a table, write `partition: <column>`"
     errors.add(
-        "PATH_PLACEHOLDER", field, f"nothing in {display(channel.path)} distinguishes one delivery from the next", fix
+        "PATH_PLACEHOLDER",
+        field,
+        f"nothing in {short_repr(channel.path)} distinguishes one delivery from the next",
+        fix,
     )
 
 
 def _check_format(errors: ErrorCollector, path: str, channel: Channel) -> None:
     field = f"{path}.format"
     if channel.format is None:
-        problem = f"is missing and cannot be inferred from the suffix of {display(channel.path)}"
+        problem = f"is missing and cannot be inferred from the suffix of {short_repr(channel.path)}"
         errors.add("MISSING_VALUE", field, problem, f"write one of {', '.join(FORMATS)}")
         return
     errors.choice(field, channel.format, FORMATS)
@@ -354,17 +367,17 @@ def _check_columns(errors: ErrorCollector, path: str, columns: Any) -> FrozenMap
         errors.add(
             "INVALID_KIND",
             path,
-            f"{display(columns)} is not a mapping",
+            f"{short_repr(columns)} is not a mapping",
             "write a mapping of names to columns of the source",
         )
         return FrozenMapping({})
-    drafts = {name: _check_column(errors, joined(path, name), column) for name, column in columns.items()}
+    drafts = {name: _check_column(errors, field_path(path, name), column) for name, column in columns.items()}
     return FrozenMapping({name: draft for name, draft in drafts.items() if draft is not None})
 
 
 def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | None:
     if not isinstance(column, Column):
-        errors.add("INVALID_KIND", path, f"{display(column)} is not a column", "give the column's name, or a Column")
+        errors.add("INVALID_KIND", path, f"{short_repr(column)} is not a column", "give the column's name, or a Column")
         return None
     draft = errors.check_kinds(path, column, COLUMN)
     if draft.from_ and draft.expression is not None:

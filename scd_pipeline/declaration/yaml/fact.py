@@ -7,15 +7,15 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node
 
-from scd_pipeline.declaration.checks.collect import joined
+from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
-from scd_pipeline.declaration.names import did_you_mean, display
 from scd_pipeline.declaration.source import Feed, Source
 from scd_pipeline.declaration.yaml import options
 from scd_pipeline.declaration.yaml.options import Kind
 from scd_pipeline.declaration.yaml.reader import DimensionReader
 from scd_pipeline.errors import DeclarationError
+from scd_pipeline.texts import did_you_mean, short_repr
 
 
 def is_fact(root: Node) -> bool:
@@ -92,12 +92,12 @@ class FactReader(DimensionReader):
         if not isinstance(node, MappingNode):
             return dict.fromkeys(self.value(path, node, Kind.NAMES) or (), "string")
         return {
-            name: self.value(joined(path, name), data_type, Kind.TEXT) or "string"
+            name: self.value(field_path(path, name), data_type, Kind.TEXT) or "string"
             for name, data_type in self.entries(path, node).items()
         }
 
     def roles(self, path: str, node: Node) -> dict[str, Role]:
-        roles = {name: self.role(joined(path, name), role) for name, role in self.entries(path, node).items()}
+        roles = {name: self.role(field_path(path, name), role) for name, role in self.entries(path, node).items()}
         return {name: role for name, role in roles.items() if role is not None}
 
     def role(self, path: str, node: Node) -> Role | None:
@@ -115,7 +115,7 @@ class FactReader(DimensionReader):
             self.complete = False
             return None
         if name not in self.dimensions:
-            problem = f"{display(name)} is not a declared dimension"
+            problem = f"{short_repr(name)} is not a declared dimension"
             fix = (
                 f"{did_you_mean(name, self.dimensions)}; or put its file into the same folder, or add it to "
                 "`dimensions` of the Dagster component"

@@ -11,11 +11,11 @@ from yaml.nodes import MappingNode, Node
 
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
-from scd_pipeline.declaration.names import display, is_text
 from scd_pipeline.declaration.yaml.fact import FactReader, is_fact
 from scd_pipeline.declaration.yaml.nodes import documents
 from scd_pipeline.declaration.yaml.reader import DimensionReader
 from scd_pipeline.errors import DeclarationError, ValidationError
+from scd_pipeline.texts import is_text, short_repr
 
 _SUFFIXES = (".yaml", ".yml")
 _DAGSTER_FILES = ("defs", "component")
@@ -70,7 +70,7 @@ def _files(path: str | Path) -> list[Path]:
         raise DeclarationError(
             [
                 ValidationError(
-                    "INVALID_KIND", "declarations", "path", f"{display(path)} is not a path", "name a file or folder"
+                    "INVALID_KIND", "declarations", "path", f"{short_repr(path)} is not a path", "name a file or folder"
                 )
             ]
         )

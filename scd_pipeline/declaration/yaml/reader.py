@@ -9,10 +9,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.begin import Begin
-from scd_pipeline.declaration.checks.collect import joined
+from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
-from scd_pipeline.declaration.names import did_you_mean, display, nearest
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.times import TIME_FORM
 from scd_pipeline.declaration.yaml import options
@@ -31,6 +30,7 @@ from scd_pipeline.declaration.yaml.nodes import (
 )
 from scd_pipeline.declaration.yaml.options import Kind, Options
 from scd_pipeline.errors import DeclarationError, ValidationError
+from scd_pipeline.texts import did_you_mean, nearest, short_repr
 
 _CHANNELS: dict[str, tuple[Any, Options]] = {"snapshot": (Snapshot, options.SNAPSHOT), "feed": (Feed, options.FEED)}
 _ENTRY = "write `name: value`"
@@ -127,27 +127,27 @@ class DimensionReader:
     def sign_offs(self, path: str, node: Node) -> dict[str, SignOff]:
         empty = {"by": "", "date": ""}
         return {
-            role: SignOff(**{**empty, **self.options(joined(path, role), section, options.SIGN_OFF)})
+            role: SignOff(**{**empty, **self.options(field_path(path, role), section, options.SIGN_OFF)})
             for role, section in self.options(path, node, options.SIGN_OFFS).items()
         }
 
     def expected_values(self, path: str, node: Node) -> dict[str, ExpectedValue]:
         empty = {"as_of": "", "expression": "", "value": None}
         return {
-            name: ExpectedValue(**{**empty, **self.options(joined(path, name), section, options.EXPECTED_VALUE)})
+            name: ExpectedValue(**{**empty, **self.options(field_path(path, name), section, options.EXPECTED_VALUE)})
             for name, section in self.entries(path, node).items()
         }
 
     def table_properties(self, path: str, node: Node) -> dict[str, Any]:
         entries = self.entries(path, node)
-        values = {name: self.value(joined(path, name), value, Kind.SCALAR) for name, value in entries.items()}
+        values = {name: self.value(field_path(path, name), value, Kind.SCALAR) for name, value in entries.items()}
         return {name: value for name, value in values.items() if value is not None}
 
     def key(self, path: str, node: Node) -> Any:
         if not isinstance(node, MappingNode):
             return self.value(path, node, Kind.NAMES) or ()
         columns = self.entries(path, node)
-        return {name: self.key_type(joined(path, name), data_type) for name, data_type in columns.items()}
+        return {name: self.key_type(field_path(path, name), data_type) for name, data_type in columns.items()}
 
     def key_type(self, path: str, node: Node) -> Any:
         if isinstance(node, MappingNode) and any(key.value == "personal" for key, _ in node.value):
@@ -157,31 +157,31 @@ class DimensionReader:
         return self.value(path, node, Kind.TEXT) or "string"
 
     def attributes(self, path: str, node: Node) -> dict[str, Any]:
-        return {name: self.attribute(joined(path, name), value) for name, value in self.entries(path, node).items()}
+        return {name: self.attribute(field_path(path, name), value) for name, value in self.entries(path, node).items()}
 
     def attribute(self, path: str, node: Node) -> Any:
         if not isinstance(node, MappingNode):
             return self.value(path, node, Kind.SCALAR)
         values = self.options(path, node, options.ATTRIBUTE)
         if "column_names" in values:
-            field = joined(path, "column_names")
+            field = field_path(path, "column_names")
             values["column_names"] = self.options(field, values["column_names"], options.ATTRIBUTE_COLUMNS)
         return Attribute(**{"scd": None, **values})
 
     def sources(self, path: str, node: Node) -> list[Source]:
-        return [self.source(joined(path, name), name, value) for name, value in self.entries(path, node).items()]
+        return [self.source(field_path(path, name), name, value) for name, value in self.entries(path, node).items()]
 
     def source(self, path: str, name: str, node: Node) -> Source:
         values = self.options(path, node, options.SOURCE)
         for kind, (channel, _) in _CHANNELS.items():
             if kind in values:
-                values[kind] = self.channel(joined(path, kind), values[kind], kind)
-            elif joined(path, kind) in self.invalid_paths:
+                values[kind] = self.channel(field_path(path, kind), values[kind], kind)
+            elif field_path(path, kind) in self.invalid_paths:
                 values[kind] = channel()
         if "columns" in values:
-            values["columns"] = self.columns(joined(path, "columns"), values["columns"])
+            values["columns"] = self.columns(field_path(path, "columns"), values["columns"])
         if "retire_guard" in values:
-            values |= self.retire_guard(joined(path, "retire_guard"), values.pop("retire_guard"))
+            values |= self.retire_guard(field_path(path, "retire_guard"), values.pop("retire_guard"))
         return Source(name, **values)
 
     def retire_guard(self, path: str, node: Node) -> dict[str, Any]:
@@ -197,14 +197,14 @@ class DimensionReader:
             return channel(self.value(path, node, Kind.TEXT))
         values = self.options(path, node, channel_options)
         if "options" in values:
-            field = joined(path, "options")
+            field = field_path(path, "options")
             entries = self.entries(field, values["options"])
-            texts = {name: self.value(joined(field, name), value, Kind.TEXT) for name, value in entries.items()}
+            texts = {name: self.value(field_path(field, name), value, Kind.TEXT) for name, value in entries.items()}
             values["options"] = {name: text for name, text in texts.items() if text is not None}
         return channel(**values)
 
     def columns(self, path: str, node: Node) -> dict[str, Any]:
-        return {name: self.column(joined(path, name), value) for name, value in self.entries(path, node).items()}
+        return {name: self.column(field_path(path, name), value) for name, value in self.entries(path, node).items()}
 
     def column(self, path: str, node: Node) -> Column:
         if not isinstance(node, MappingNode):
@@ -218,7 +218,7 @@ class DimensionReader:
         """Return the values of the options; for a section its node."""
         values: dict[str, Any] = {}
         for option, entry in self.correct_names(path, self.entries(path, node), allowed).items():
-            field = joined(path, option)
+            field = field_path(path, option)
             if field in self.invalid_paths:
                 continue
             kind = allowed[option]
@@ -234,14 +234,14 @@ class DimensionReader:
         """
         corrected: dict[str, Node] = {}
         for option, node in entries.items():
-            field = joined(path, option)
+            field = field_path(path, option)
             if option in allowed or field in self.invalid_paths:
                 corrected[option] = node
                 continue
-            self.report("UNKNOWN_OPTION", field, f"{display(option)} is not an option here", _hint(option, allowed))
+            self.report("UNKNOWN_OPTION", field, f"{short_repr(option)} is not an option here", _hint(option, allowed))
             similar = "" if _is_other_option(option, allowed) else nearest(option, allowed)
             if similar and similar not in entries and similar not in corrected:
-                self.lines[joined(path, similar)] = self.lines[field]
+                self.lines[field_path(path, similar)] = self.lines[field]
                 corrected[similar] = node
         return corrected
 
@@ -261,14 +261,14 @@ class DimensionReader:
         tag = foreign_tag(node)
         if tag is not None:
             self.report(
-                "UNSUPPORTED_YAML", path, f"tag {display(tag)} is not supported", "remove the tag", hide_others=False
+                "UNSUPPORTED_YAML", path, f"tag {short_repr(tag)} is not supported", "remove the tag", hide_others=False
             )
         entries: dict[str, Node] = {}
         for key, value in self.whole_entries(path, node):
             name = self.entry_name(path, key)
             if name is None:
                 continue
-            field = joined(path, name)
+            field = field_path(path, name)
             if name in entries:
                 first = self.lines[field]
                 self.report(
@@ -293,7 +293,7 @@ class DimensionReader:
             del entries[: max(len(pieces) - 1, 0)]
             if pieces:
                 text = ",".join(str(piece.value) for piece in pieces)
-                field = joined(path, key.value)
+                field = field_path(path, key.value)
                 self.lines.setdefault(field, line_number(key))
                 self.report(
                     "UNQUOTED_TEXT",
@@ -317,14 +317,16 @@ class DimensionReader:
             )
             return None
         name = str(key.value)
-        self.check_name(joined(path, name), key, line)
+        self.check_name(field_path(path, name), key, line)
         return name
 
     def check_name(self, path: str, key: ScalarNode, line: int) -> None:
         """Report a name that YAML does not read as text."""
         tag = foreign_tag(key)
         if tag is not None:
-            self.report("UNSUPPORTED_YAML", path, f"tag {display(tag)} is not supported", "remove the tag", line=line)
+            self.report(
+                "UNSUPPORTED_YAML", path, f"tag {short_repr(tag)} is not supported", "remove the tag", line=line
+            )
         elif is_nothing(key) and not key.value:
             self.report("MISSING_VALUE", path, "a name is missing before the colon", _ENTRY, line=line)
         elif key.tag not in TEXT_TAGS:
@@ -334,7 +336,7 @@ class DimensionReader:
         """Return the value of a node; report an invalid value and return None."""
         tag = foreign_tag(node)
         if tag is not None:
-            self.report("UNSUPPORTED_YAML", path, f"tag {display(tag)} is not supported", "remove the tag")
+            self.report("UNSUPPORTED_YAML", path, f"tag {short_repr(tag)} is not supported", "remove the tag")
             return None
         if kind is Kind.NAMES and isinstance(node, SequenceNode):
             names = [self.value(path, item, Kind.TEXT) for item in node.value]
@@ -349,7 +351,7 @@ class DimensionReader:
         try:
             value = parse_scalar(node)
         except Unreadable as error:
-            problem = f"{display(node.value)} looks like {error}, but cannot be read as such"
+            problem = f"{short_repr(node.value)} looks like {error}, but cannot be read as such"
             self.report("UNQUOTED_TEXT", path, problem, "put it in quotes if it is text")
             return None
         if isinstance(value, Stamp) and kind in (Kind.TIME, Kind.TIME_OR_NULL, Kind.SCALAR):
@@ -366,7 +368,7 @@ class DimensionReader:
             problem, fix = _unquoted(node, (Kind.TIME if is_time else kind).value)
             self.report("UNQUOTED_TEXT", path, problem, TIME_FORM if is_time else fix)
         else:
-            self.report("INVALID_KIND", path, f"{display(node.value)} is not {kind.value}", f"write {kind.value}")
+            self.report("INVALID_KIND", path, f"{short_repr(node.value)} is not {kind.value}", f"write {kind.value}")
         return None
 
 
@@ -425,4 +427,4 @@ def _read_as(node: ScalarNode) -> str:
 
 def _short(node: ScalarNode) -> str:
     raw = str(node.value)
-    return raw if len(raw) <= 60 and raw.isprintable() else display(raw)
+    return raw if len(raw) <= 60 and raw.isprintable() else short_repr(raw)

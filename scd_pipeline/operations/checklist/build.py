@@ -6,7 +6,6 @@ import re
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.declaration.column_names import ROW_HASH
-from scd_pipeline.declaration.names import counted, listed
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.history.transitions import AUDIT_ACTOR, AUDIT_REASON
 from scd_pipeline.invariants.check_descriptions import NO_FOREIGN_COMMITS
@@ -21,6 +20,7 @@ from scd_pipeline.operations.checklist.items import (
     table_missing,
 )
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.texts import join_names, pluralize
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'" r'|"(?:[^"\\]|\\.)*"')
 _NAME = re.compile(r"`[^`]+`|[a-z_]\w*", re.IGNORECASE)
@@ -38,8 +38,8 @@ def _version_columns(state: DimensionState) -> Result:
     expected = [name for name in names if name]
     missing = [name for name in expected if name not in table.columns]
     if missing:
-        return failed(f"table {dimension.name}: no column {listed(missing)}; load the dimension into a new table")
-    return passed(f"table {dimension.name}: columns {listed(expected)}")
+        return failed(f"table {dimension.name}: no column {join_names(missing)}; load the dimension into a new table")
+    return passed(f"table {dimension.name}: columns {join_names(expected)}")
 
 
 def _change_detection(state: DimensionState) -> Result:
@@ -63,10 +63,10 @@ def _retry(state: DimensionState) -> Result:
         return code_location_missing(state)
     attempts = location.load_attempts.get(op, 0)
     if attempts < 2:
-        makes = counted(attempts, "attempt") if attempts else "no retries, because it is not an op of this package"
+        makes = pluralize(attempts, "attempt") if attempts else "no retries, because it is not an op of this package"
         return failed(f"{location.name}: op {op} has {makes}; define the dimension by the component")
     waits = ", ".join(f"{shortest_wait(number):.1f}" for number in range(attempts - 1))
-    times = counted(attempts, "attempt")
+    times = pluralize(attempts, "attempt")
     return passed(f"op {op}: {times}; after a write conflict it waits {waits} seconds, with jitter")
 
 
@@ -93,7 +93,7 @@ def _audit(state: DimensionState) -> Result:
         return table_missing(state, AUDIT_SUFFIX)
     missing = [column for column in (AUDIT_ACTOR, AUDIT_REASON) if column not in audit.columns]
     if missing:
-        return failed(f"table {name}: no column {listed(missing)}; drop the table, a load rebuilds it")
+        return failed(f"table {name}: no column {join_names(missing)}; drop the table, a load rebuilds it")
     return passed(f"table {name}: columns {AUDIT_ACTOR} and {AUDIT_REASON}")
 
 

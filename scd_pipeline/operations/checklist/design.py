@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scd_pipeline.columns import EFFECTIVE_TO
 from scd_pipeline.declaration.governance import BUSINESS, COMPLIANCE
-from scd_pipeline.declaration.names import counted, listed
 from scd_pipeline.operations.checklist.items import Item, Result, failed, not_applicable, passed, table_missing
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.texts import join_names, pluralize
 
 
 def _attributes(state: DimensionState) -> Result:
@@ -14,9 +14,11 @@ def _attributes(state: DimensionState) -> Result:
     missing = [attribute.name for attribute in attributes if not attribute.description.strip()]
     location = state.field("attributes")
     if missing:
-        return failed(f"{location}: no description of {listed(missing)}; add `description`, which defines them")
+        return failed(f"{location}: no description of {join_names(missing)}; add `description`, which defines them")
     types = sorted({int(attribute.scd) for attribute in attributes})
-    described = f"{counted(len(attributes), 'attribute')} of SCD types {listed(map(str, types))} with descriptions"
+    described = (
+        f"{pluralize(len(attributes), 'attribute')} of SCD types {join_names(map(str, types))} with descriptions"
+    )
     return passed(f"{location}: {described if attributes else 'none'}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scd_pipeline.declaration.names import counted, listed
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX
 from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY
 from scd_pipeline.operations.checklist.items import (
@@ -15,6 +14,7 @@ from scd_pipeline.operations.checklist.items import (
 )
 from scd_pipeline.operations.checklist.pages import PAGES, REBUILD, REPAIR
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.texts import join_names, pluralize
 
 _ENVIRONMENT_SENSOR = "alerts"
 """The sensor of this package that sends alerts by the transports that the environment configures."""
@@ -48,7 +48,7 @@ def _audit_retention(state: DimensionState) -> Result:
         return failed(
             f"table property {APPEND_ONLY_PROPERTY} of {name} is not true; set it, so that no row can be deleted"
         )
-    return passed(f"{location}: {counted(years, 'year')}; table property {APPEND_ONLY_PROPERTY}: true")
+    return passed(f"{location}: {pluralize(years, 'year')}; table property {APPEND_ONLY_PROPERTY}: true")
 
 
 def _alerts(state: DimensionState) -> Result:
@@ -59,13 +59,13 @@ def _alerts(state: DimensionState) -> Result:
         return failed(f"{location.name}: no sensor watches failed runs; define `alert_sensor()`")
     others = [name for name in location.alert_sensors if name != _ENVIRONMENT_SENSOR]
     if others:
-        return passed(f"sensor {listed(others)}")
+        return passed(f"sensor {join_names(others)}")
     if not state.alert_transports:
         return failed(
             f"sensor {_ENVIRONMENT_SENSOR}: no transport is configured; set SCD_ALERT_WEBHOOK, or SCD_ALERT_MAIL_TO "
             "and SCD_ALERT_SMTP"
         )
-    return passed(f"sensor {_ENVIRONMENT_SENSOR} by {listed(state.alert_transports)}")
+    return passed(f"sensor {_ENVIRONMENT_SENSOR} by {join_names(state.alert_transports)}")
 
 
 def _product_card(state: DimensionState) -> Result:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scd_pipeline.declaration.names import listed
 from scd_pipeline.declaration.table_properties import FILE_RETENTION, MIN_HOURS, V_ORDER, interval_hours
 from scd_pipeline.operations.checklist.items import (
     Item,
@@ -17,6 +16,7 @@ from scd_pipeline.operations.checklist.items import (
 )
 from scd_pipeline.operations.checklist.state import DimensionState
 from scd_pipeline.operations.z_order import z_order_columns
+from scd_pipeline.texts import join_names
 
 LARGE_TABLE_ROWS = 1_000_000
 """With fewer rows than this, the files of a partition would be too small."""
@@ -29,12 +29,12 @@ def _clustering(state: DimensionState) -> Result:
     if table is None:
         return table_missing(state)
     if table.clustered_by:
-        return passed(f"table {name}: {state.rows:,} rows, clustered by {listed(table.clustered_by)}")
+        return passed(f"table {name}: {state.rows:,} rows, clustered by {join_names(table.clustered_by)}")
     columns = z_order_columns(state.dimension, state.rows)
     if not columns:
         location = state.field(f"z_order: {state.dimension.z_order}")
         return passed(f"{location}; table {name}: {state.rows:,} rows need no clustering")
-    missing = f"{state.rows:,} rows, not clustered by {listed(columns)}"
+    missing = f"{state.rows:,} rows, not clustered by {join_names(columns)}"
     return failed(f"table {name}: {missing}; run the job {_maintenance_op(state)}_job")
 
 
@@ -46,7 +46,7 @@ def _optimize(state: DimensionState) -> Result:
     weekly = [schedule for schedule in schedules if schedule.gap_hours <= _MAX_WEEKLY_GAP_HOURS]
     if weekly:
         return passed(str(weekly[0]))
-    others = f"only {listed(map(str, schedules))}" if schedules else "no schedule"
+    others = f"only {join_names(map(str, schedules))}" if schedules else "no schedule"
     return failed(f"{state.code_location.name}: {others} for op {op}; schedule its job weekly (`maintenance_cron`)")
 
 
@@ -56,7 +56,9 @@ def _vacuum(state: DimensionState) -> Result:
         return code_location_missing(state)
     short = [name for name, table in state.tables.items() if interval_hours(_retention(table.properties)) < MIN_HOURS]
     if short:
-        return failed(f"table property {FILE_RETENTION} of {listed(short)} is less than {MIN_HOURS} hours; raise it")
+        return failed(
+            f"table property {FILE_RETENTION} of {join_names(short)} is less than {MIN_HOURS} hours; raise it"
+        )
     schedules = state.schedules_of_op(op)
     if not schedules:
         return failed(f"{location.name}: no schedule for op {op}; schedule its job")
@@ -68,8 +70,8 @@ def _vacuum(state: DimensionState) -> Result:
             "set `pool` on both ops"
         )
     retentions = {_retention(table.properties) for table in state.tables.values()} or {_retention({})}
-    retained = f"{FILE_RETENTION}: {listed(sorted(retentions))}"
-    return passed(f"{listed(map(str, schedules))}; pool {pool} of loads and maintenance; {retained}")
+    retained = f"{FILE_RETENTION}: {join_names(sorted(retentions))}"
+    return passed(f"{join_names(map(str, schedules))}; pool {pool} of loads and maintenance; {retained}")
 
 
 def _partitions(state: DimensionState) -> Result:
@@ -81,10 +83,10 @@ def _partitions(state: DimensionState) -> Result:
         return passed(f"table {name}: not partitioned")
     if state.rows < LARGE_TABLE_ROWS:
         return failed(
-            f"table {name}: {state.rows:,} rows, partitioned by {listed(columns)}, so its files are small; load "
+            f"table {name}: {state.rows:,} rows, partitioned by {join_names(columns)}, so its files are small; load "
             "the dimension into a new table"
         )
-    return passed(f"table {name}: {state.rows:,} rows, partitioned by {listed(columns)}")
+    return passed(f"table {name}: {state.rows:,} rows, partitioned by {join_names(columns)}")
 
 
 def _v_order(state: DimensionState) -> Result:

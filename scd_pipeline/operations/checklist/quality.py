@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scd_pipeline.declaration.names import listed
 from scd_pipeline.invariants.check_descriptions import (
     EXPECTED_VALUES_ARE_REPRODUCED,
     ONE_CURRENT_VERSION,
@@ -19,6 +18,7 @@ from scd_pipeline.operations.checklist.items import (
 )
 from scd_pipeline.operations.checklist.pages import LATE_FACTS, PAGES
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.texts import join_names
 
 _MAX_DAILY_GAP_HOURS = 25
 """A day and an hour, because clocks may change in it."""
@@ -54,7 +54,7 @@ def _daily_check(state: DimensionState, check: str) -> Result:
     daily = [schedule for schedule in schedules if schedule.gap_hours <= _MAX_DAILY_GAP_HOURS]
     if daily:
         return passed(f"check {check}; {daily[0]}")
-    others = f"only {listed(map(str, schedules))}" if schedules else "no schedule"
+    others = f"only {join_names(map(str, schedules))}" if schedules else "no schedule"
     return failed(f"check {check}: {others}; schedule it daily (`check_cron`)")
 
 
@@ -67,13 +67,13 @@ def _late_facts(state: DimensionState) -> Result:
     sensors = {fact: _rekey_sensor(fact, location.sensors) for fact in state.facts}
     missing = [fact for fact, sensor in sensors.items() if sensor is None]
     if missing:
-        return failed(f"no sensor re-keys {listed(missing)} after a late change; define the facts by the component")
+        return failed(f"no sensor re-keys {join_names(missing)} after a late change; define the facts by the component")
     page = state.pages.get(LATE_FACTS)
     if page is None:
         return failed(
             f"{PAGES[LATE_FACTS]}: no such page; set SCD_DOCS_URL to the URL of documentation that contains it"
         )
-    return passed(f"sensor {listed([sensor for sensor in sensors.values() if sensor])}; {page}")
+    return passed(f"sensor {join_names([sensor for sensor in sensors.values() if sensor])}; {page}")
 
 
 def _rekey_sensor(fact: str, sensors: tuple[str, ...]) -> str | None:

@@ -1,0 +1,59 @@
+"""Texts for messages: lists of names, numbers of things, short values, suggestions for misspelt names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+def is_text(value: str) -> bool:
+    """Return whether the text can be encoded in UTF-8, as half of a surrogate pair cannot."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def short_repr(value: object, limit: int = 60) -> str:
+    """Return the value as short text for a message; it works for any value."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return the names as text, such as `a, b and c`."""
+    *head, last = list(names)
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def first_names(names: Sequence[str], limit: int = 5, separator: str = ", ") -> str:
+    """Return the first names as text, and the number of the others, such as `a, b and 3 more`."""
+    others = len(names) - limit
+    return separator.join(names[:limit]) + (f" and {others} more" if others > 0 else "")
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Return a number of things as text, such as `1 row`, `2 deliveries` or `2 batches`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{count} {noun[:-1]}ies"
+    return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
+def did_you_mean(option: object, options: Iterable[str]) -> str:
+    """Return a hint with the allowed options, and first the nearest one if one is similar."""
+    names = list(options)
+    near = nearest(option, names)
+    allowed = f"allowed: {', '.join(names)}" if names else "nothing is allowed here"
+    return f"did you mean {near}? {allowed}" if near else allowed
+
+
+def nearest(option: object, options: Iterable[str]) -> str | None:
+    """Return the most similar option, None if none is similar."""
+    near = difflib.get_close_matches(option[:100], list(options), n=1) if isinstance(option, str) else []
+    return near[0] if near else None
