@@ -17,13 +17,13 @@ ROW_HASH = "row_hash"
 VERSION_STATE = "version_state"
 """A column that a table has only if a name is declared for it: whether a version is new, changed or deleted."""
 
-FURTHER_COLUMNS = (ROW_HASH, VERSION_STATE)
+OPT_IN_COLUMNS = (ROW_HASH, VERSION_STATE)
 """Columns that follow from the others, and that a table has only if a name is declared for them."""
 
 IS_DELETED = "is_deleted"
 """A column of a table whose deletes open versions (`deleted_rows: new_version`)."""
 
-WINDOW_COLUMNS = ("effective_from", "effective_to", "current_flag", "version", IS_DELETED, *FURTHER_COLUMNS)
+WINDOW_COLUMNS = ("effective_from", "effective_to", "current_flag", "version", IS_DELETED, *OPT_IN_COLUMNS)
 """The generated columns of a table with windows only."""
 
 TABLE_COLUMNS = (
@@ -77,7 +77,7 @@ class GeneratedColumns:
 
     def name(self, column: str) -> str | None:
         """Return the name in the table of a generated column; None if the table does not have it."""
-        return self.names.get(column, None if column in FURTHER_COLUMNS else column) or None
+        return self.names.get(column, None if column in OPT_IN_COLUMNS else column) or None
 
     def required_name(self, column: str) -> str:
         """Return the name in the table of a generated column that it cannot lack."""

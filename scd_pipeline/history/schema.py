@@ -21,10 +21,10 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Attribute, Begin, Dimension
-from scd_pipeline.declaration.column_names import FURTHER_COLUMNS, TABLE_COLUMNS, GeneratedColumns
+from scd_pipeline.declaration.column_names import OPT_IN_COLUMNS, TABLE_COLUMNS, GeneratedColumns
 from scd_pipeline.declaration.types import parse_type
 
-COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name not in FURTHER_COLUMNS)
+COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name not in OPT_IN_COLUMNS)
 """The generated columns of `dimension_schema` that can have other names in the table."""
 
 
@@ -60,8 +60,8 @@ def stored_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
         for name, ddl, nullable in dimension_schema(dimension)
         if (stored := stored_name(name, dimension.generated)) is not None
     ]
-    further = [name for column in FURTHER_COLUMNS if (name := dimension.generated.name(column))]
-    return [*columns, *[(name, "string", True) for name in further]]
+    opt_in = [name for column in OPT_IN_COLUMNS if (name := dimension.generated.name(column))]
+    return [*columns, *[(name, "string", True) for name in opt_in]]
 
 
 def stored_name(column: str, generated: GeneratedColumns) -> str | None:

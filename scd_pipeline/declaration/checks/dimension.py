@@ -15,7 +15,7 @@ from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.source import check_sources
-from scd_pipeline.declaration.column_names import FURTHER_COLUMNS, IS_DELETED, ROW_HASH, WINDOW_COLUMNS
+from scd_pipeline.declaration.column_names import IS_DELETED, OPT_IN_COLUMNS, ROW_HASH, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import (
@@ -136,18 +136,18 @@ def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
     key: Any = draft.surrogate_key
     if isinstance(key, str) and key != "surrogate_key":  # another check reports what is not text
         claim(key, "surrogate_key", "is the surrogate key")
-    for generated, field, meaning in _further_columns(draft):
+    for generated, field, meaning in _generated_columns(draft):
         claim(generated, field, meaning)
     _check_former_names(errors, draft, used_names)
 
 
-def _further_columns(draft: Dimension) -> Iterator[tuple[str, str, str]]:
+def _generated_columns(draft: Dimension) -> Iterator[tuple[str, str, str]]:
     """Yield the columns that attributes add, and those with declared names: name, field and meaning."""
     for attribute in draft.attributes:
         for generated in attribute.generated_columns:
             yield generated, f"attributes.{attribute.name}", f"belongs to attribute {attribute.name}"
     for column, name in draft.generated.names.items():
-        if name and (name != column or column in FURTHER_COLUMNS):
+        if name and (name != column or column in OPT_IN_COLUMNS):
             yield name, f"column_names.{column}", f"is the name of {column}"
 
 
