@@ -211,16 +211,16 @@ def history(
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
         rows = _filter(queries.history(warehouse, dimension), conditions)
         shape = queries.table_shape(warehouse, dimension)
-        keys, generated = shape.key_names, shape.generated
-        order = [name for name in (*keys, generated.name("effective_from")) if name in rows.columns]
+        keys, layout = shape.key_names, shape.column_layout
+        order = [name for name in (*keys, layout.name("effective_from")) if name in rows.columns]
         rows = rows.orderBy(*[f"`{name}`" for name in order])
         if all_columns:
             _write(rows, output)
             return
         versions = collect(rows, output.limit)
-        identifying = [*keys, *(n for n in map(generated.name, _WINDOW_COLUMNS) if n in versions.names)]
+        identifying = [*keys, *(n for n in map(layout.name, _WINDOW_COLUMNS) if n in versions.names)]
         hidden = _BATCH_COLUMNS if len(versions.values) > 1 else (*_BATCH_COLUMNS, *_VERSION_COLUMNS)
-        excluded = {*identifying, *map(generated.name, hidden)}
+        excluded = {*identifying, *map(layout.name, hidden)}
         others = [name for name in versions.differing() if name not in excluded]
         selected = [*identifying, *others]
         output.write_collected(rows.select(*map(col, selected)), versions.select(selected))

@@ -98,7 +98,7 @@ def audit_columns(dimension: Dimension) -> dict[str, str]:
 
 def dimension_columns(dimension: Dimension) -> dict[str, str]:
     """Return the descriptions of a dimension's columns, by column."""
-    texts = {name: text for column, text in _DIMENSION.items() if (name := dimension.generated.name(column))}
+    texts = {name: text for column, text in _DIMENSION.items() if (name := dimension.column_layout.name(column))}
     for attribute in dimension.attributes:
         texts |= _generated(attribute)
         text = _UNTRACKED[attribute.untracked] if attribute.untracked else _TYPES[attribute.scd]

@@ -134,7 +134,7 @@ def fact_table(fact: Fact) -> dict[str, Any]:
     shape = fact.as_dimension()
     lineage = dict(_lineage(shape, fact.name + LOG_SUFFIX).deps_by_column)
     for _, key, role in fact.keyed_roles:
-        start = role.dimension.generated.required_name(EFFECTIVE_FROM)
+        start = role.dimension.column_layout.required_name(EFFECTIVE_FROM)
         columns = (role.dimension.surrogate_key, *role.dimension.key_names, start)
         lineage[key] = [dg.TableColumnDep(role.dimension.name, column) for column in columns]
     return {

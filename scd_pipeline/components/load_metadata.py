@@ -223,7 +223,7 @@ def entity_history(warehouse: Warehouse, dimension: Dimension, result: LoadResul
     )
     plotted = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
     texts = [text_column(history, name).alias(name) for name in plotted]
-    window = [col(dimension.generated.required_name(name)).alias(name) for name in _PLOTTED_COLUMNS]
+    window = [col(dimension.column_layout.required_name(name)).alias(name) for name in _PLOTTED_COLUMNS]
     rows = history.where(is_entity).select(*window, *texts).orderBy(VERSION)
     versions = [plotted_version(row, plotted, dimension) for row in rows.toArrow().to_pylist()[-_MAX_ITEMS:]]
     if not versions:

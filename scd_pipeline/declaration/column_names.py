@@ -47,8 +47,8 @@ RESERVED_BY_DELTA = ("_metadata", "_change_type", "_commit_version", "_commit_ti
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedColumns:
-    """How a table has the generated columns: under which names, and with which open end.
+class ColumnLayout:
+    """How a table stores its generated columns: under which names, and with which open end.
 
     Attributes:
         names: The declared names, by the default names.
@@ -61,8 +61,8 @@ class GeneratedColumns:
     has_windows: bool
 
     @property
-    def are_default(self) -> bool:
-        """Whether the table has the columns as rows are computed."""
+    def is_default(self) -> bool:
+        """Whether the generated columns are stored under their default names and with a sentinel as the open end."""
         return not self.names and not self.has_null_end
 
     @property

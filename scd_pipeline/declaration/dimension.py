@@ -11,7 +11,7 @@ from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.dimension import check_dimension
 from scd_pipeline.declaration.checks.warnings import dimension_warnings
-from scd_pipeline.declaration.column_names import IS_DELETED, ColumnName, GeneratedColumns
+from scd_pipeline.declaration.column_names import IS_DELETED, ColumnLayout, ColumnName
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
@@ -176,14 +176,14 @@ class Dimension:
         return any(attribute.opens_versions for attribute in self.attributes)
 
     @property
-    def generated(self) -> GeneratedColumns:
-        """How the table has the generated columns, by its profile and the names that are declared in addition."""
+    def column_layout(self) -> ColumnLayout:
+        """How the table stores the generated columns, by its profile and the names that are declared in addition."""
         profile = self._effective_profile
         open_end = profile.open_end if self.open_end == PROFILE_OPEN_END else self.open_end
         names = {**profile.column_names, **self.column_names}
         if not self.has_deleted_versions:
             names.pop(IS_DELETED, None)
-        return GeneratedColumns(names, open_end, self.has_windows)
+        return ColumnLayout(names, open_end, self.has_windows)
 
     @property
     def has_deleted_versions(self) -> bool:
@@ -208,7 +208,7 @@ class Dimension:
     @property
     def computed_open_end(self) -> str:
         """The `effective_to` of a current version wherever rows are computed: the default if the table has NULL."""
-        return self.generated.computed_open_end
+        return self.column_layout.computed_open_end
 
     @property
     def open_end_time(self) -> datetime:

@@ -13,59 +13,59 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_TO, IS_DELETED, VERSION
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.column_names import ROW_HASH, VERSION_STATE, GeneratedColumns
+from scd_pipeline.declaration.column_names import ROW_HASH, VERSION_STATE, ColumnLayout
 from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.row_hash import row_hash
 from scd_pipeline.history.schema import COMPUTED_COLUMNS, open_end, stored_name
 
 
-def computed_columns(generated: GeneratedColumns, existing: Collection[str], qualifier: str = "") -> dict[str, str]:
+def computed_columns(layout: ColumnLayout, existing: Collection[str], qualifier: str = "") -> dict[str, str]:
     """Return the SQL expression of each generated column over the columns of a table.
 
     Args:
-        generated: How the table has these columns.
+        layout: How the table stores these columns.
         existing: The columns of the table, or those that `with_computed_columns` returned.
         qualifier: The alias of the table in the query with a dot, if it has one.
 
     Returns:
         The expressions of the columns that the table has, and of `current_flag` if it has windows.
     """
-    candidates = {name: (generated.name(name), name) for name in COMPUTED_COLUMNS}
+    candidates = {name: (layout.name(name), name) for name in COMPUTED_COLUMNS}
     physical = {name: next((c for c in names if c in existing), None) for name, names in candidates.items()}
     columns = {name: qualifier + quote_name(column) for name, column in physical.items() if column}
     if EFFECTIVE_TO in columns:
-        end_of_time = f"TIMESTAMP '{generated.computed_open_end}Z'"
-        if generated.has_null_end:
+        end_of_time = f"TIMESTAMP '{layout.computed_open_end}Z'"
+        if layout.has_null_end:
             columns[EFFECTIVE_TO] = f"COALESCE({columns[EFFECTIVE_TO]}, {end_of_time})"
         columns.setdefault(CURRENT_FLAG, f"{columns[EFFECTIVE_TO]} = {end_of_time}")
     return columns
 
 
-def with_computed_columns(rows: DataFrame, generated: GeneratedColumns) -> DataFrame:
+def with_computed_columns(rows: DataFrame, layout: ColumnLayout) -> DataFrame:
     """Return rows of a table with the generated columns as rows are computed, and with all other columns."""
-    if generated.are_default:
+    if layout.is_default:
         return rows
-    computed = computed_columns(generated, rows.columns)
-    replaced = {*computed, *(generated.name(name) for name in COMPUTED_COLUMNS)}
+    computed = computed_columns(layout, rows.columns)
+    replaced = {*computed, *(layout.name(name) for name in COMPUTED_COLUMNS)}
     others = [col(name) for name in rows.columns if name not in replaced]
     return rows.select(*others, *[F.expr(expression).alias(name) for name, expression in computed.items()])
 
 
 def to_stored_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return computed rows, which may have further columns, with the generated columns as the table has them."""
-    generated = dimension.generated
-    if generated.are_default:
+    layout = dimension.column_layout
+    if layout.is_default:
         return rows
     columns = []
     for name in rows.columns:
-        is_end = name == EFFECTIVE_TO and generated.has_null_end
+        is_end = name == EFFECTIVE_TO and layout.has_null_end
         value = F.when(col(name) != open_end(dimension), col(name)) if is_end else col(name)
-        stored = stored_name(name, generated)
+        stored = stored_name(name, layout)
         columns += [value.alias(stored)] if stored is not None else []
     is_version = ~col(dimension.surrogate_key).isin(list(RESERVED_KEYS))
     further = {ROW_HASH: row_hash(dimension), VERSION_STATE: _version_state(dimension)}
-    names = {column: generated.name(column) for column in further}
+    names = {column: layout.name(column) for column in further}
     columns += [F.when(is_version, further[column]).alias(name) for column, name in names.items() if name]
     return rows.select(*columns)
 

@@ -103,7 +103,7 @@ def _common_values(stored: StoredDeclaration | None, columns: Sequence[str]) -> 
     """
     if stored is None or stored.history_columns == "all":
         return {}
-    start = stored.generated.required_name(EFFECTIVE_FROM)
+    start = stored.column_layout.required_name(EFFECTIVE_FROM)
     if not {start, *stored.key_names} <= set(columns):
         return {}
     keys = ", ".join(map(quote_name, stored.key_names))

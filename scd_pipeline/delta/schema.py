@@ -339,7 +339,7 @@ def declared_columns(dimension: Dimension, existing: Collection[str], *, alias: 
     for name, ddl, _ in dimension_schema(dimension):
         physical = name if name in existing else former_names.get(name)
         expressions[name] = f"CAST(NULL AS {ddl})" if physical is None else qualifier + quote_name(physical)
-    computed = computed_columns(dimension.generated, existing, qualifier)
+    computed = computed_columns(dimension.column_layout, existing, qualifier)
     return {name: computed.get(name, expression) for name, expression in expressions.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.attribute import Previous, Untracked
-from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns
+from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
 
 _PROPERTY = "scd_pipeline.declaration"
 
@@ -71,10 +71,10 @@ class StoredDeclaration:
     change_types: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def generated(self) -> GeneratedColumns:
-        """How the table has the generated columns."""
+    def column_layout(self) -> ColumnLayout:
+        """How the table stores the generated columns."""
         has_windows = any(attribute.opens_versions for attribute in self.attributes.values())
-        return GeneratedColumns(self.column_names, self.open_end, has_windows)
+        return ColumnLayout(self.column_names, self.open_end, has_windows)
 
     @property
     def has_deleted_versions(self) -> bool:
@@ -113,12 +113,12 @@ class StoredDeclaration:
             former_names={former: a.name for a in dimension.attributes for former in a.former_names},
             surrogate_key=dimension.surrogate_key,
             key_salt=dimension.key_salt,
-            open_end=dimension.generated.open_end,
+            open_end=dimension.column_layout.open_end,
             begin=(begin.at, begin.for_first_changes_until) if begin else None,
             deleted_rows=dimension.deleted_rows,
             deleted_at=dimension.deleted_at,
             existence_source=dimension.existence_source.name,
-            column_names=dict(dimension.generated.names),
+            column_names=dict(dimension.column_layout.names),
             history_table=dimension.history_table,
             history_columns=dimension.history_columns,
             change_types=dict(dimension.audit_labels),

@@ -21,7 +21,7 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Attribute, Begin, Dimension
-from scd_pipeline.declaration.column_names import OPT_IN_COLUMNS, TABLE_COLUMNS, GeneratedColumns
+from scd_pipeline.declaration.column_names import OPT_IN_COLUMNS, TABLE_COLUMNS, ColumnLayout
 from scd_pipeline.declaration.types import parse_type
 
 COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name not in OPT_IN_COLUMNS)
@@ -56,17 +56,17 @@ def stored_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     as the open end.
     """
     columns = [
-        (stored, ddl, nullable or (name == EFFECTIVE_TO and dimension.generated.has_null_end))
+        (stored, ddl, nullable or (name == EFFECTIVE_TO and dimension.column_layout.has_null_end))
         for name, ddl, nullable in dimension_schema(dimension)
-        if (stored := stored_name(name, dimension.generated)) is not None
+        if (stored := stored_name(name, dimension.column_layout)) is not None
     ]
-    opt_in = [name for column in OPT_IN_COLUMNS if (name := dimension.generated.name(column))]
+    opt_in = [name for column in OPT_IN_COLUMNS if (name := dimension.column_layout.name(column))]
     return [*columns, *[(name, "string", True) for name in opt_in]]
 
 
-def stored_name(column: str, generated: GeneratedColumns) -> str | None:
+def stored_name(column: str, layout: ColumnLayout) -> str | None:
     """Return the name in the table of a column of `dimension_schema`; None if the table does not have it."""
-    return generated.name(column) if column in COMPUTED_COLUMNS else column
+    return layout.name(column) if column in COMPUTED_COLUMNS else column
 
 
 def dimension_columns(dimension: Dimension) -> Sequence[str]:

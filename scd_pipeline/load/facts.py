@@ -125,7 +125,7 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> PinnedDimension:
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()
     if newest is None:
         return PinnedDimension(dimension, PipelineCommit(dimension.name, 0), log, None)
-    rows = with_computed_columns(newest.rows, dimension.generated)
+    rows = with_computed_columns(newest.rows, dimension.column_layout)
     return PinnedDimension(dimension, newest.commit, log, rows, history=newest.history)
 
 

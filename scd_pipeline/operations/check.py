@@ -166,7 +166,7 @@ def check_dimension(
     if newest is None:
         return _check_without_table(warehouse, tables, dimension.table_names, checks)
     has_no_key = all_of([col(key).isNull() for key in dimension.key_names])
-    stored = with_computed_columns(newest.rows, dimension.generated)
+    stored = with_computed_columns(newest.rows, dimension.column_layout)
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     row_checks = [check for check in selected if check in invariants(dimension)]
     results = _results(name, row_checks, violations(rows, dimension)) if row_checks else []

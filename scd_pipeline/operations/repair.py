@@ -203,7 +203,7 @@ def _stored_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
     A row is stale if a generated column, such as the row hash, has another value than a load would store for the row.
     """
     types = {name: ddl for name, ddl, _ in stored_schema(dimension)}
-    generated = sorted(types.keys() & {dimension.generated.name(column) for column in TABLE_COLUMNS})
+    generated = sorted(types.keys() & {dimension.column_layout.name(column) for column in TABLE_COLUMNS})
     stored = [
         (col(name) if name in rows.columns else F.lit(None).cast(types[name])).alias(_STORED + name)
         for name in generated

@@ -99,8 +99,8 @@ def _require_foreign_table(warehouse: Warehouse, table: Table) -> None:
 
 
 def _require_windows(table: Table, dimension: Dimension) -> None:
-    generated = dimension.generated
-    window = [generated.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)]
+    layout = dimension.column_layout
+    window = [layout.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)]
     required = [*dimension.key_names, dimension.surrogate_key, *window]
     existing = table.columns()
     missing = [name for name in required if name not in existing]
@@ -116,7 +116,7 @@ def _require_flag(rows: DataFrame, dimension: Dimension, flag: str, location: st
     data_type = rows.schema[flag].dataType.simpleString()
     if data_type != "boolean":
         raise SetupError("FLAG_NOT_BOOLEAN", location, column=flag, type=data_type)
-    end = col(dimension.generated.required_name(EFFECTIVE_TO))
+    end = col(dimension.column_layout.required_name(EFFECTIVE_TO))
     is_open = end.isNull() | (end == open_end(dimension))
     (counts,) = rows.agg(F.count_if(col(flag)).alias("current"), F.count_if(is_open).alias("open")).collect()
     if counts["current"] and not counts["open"]:
@@ -133,7 +133,7 @@ def _entities_to_repair(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """
     keys = [col(name) for name in dimension.key_names]
     versions = rows.where(all_of([key.isNotNull() for key in keys])).withColumn(_OLD, _declared(rows, dimension))
-    start = col(dimension.generated.required_name(EFFECTIVE_FROM))
+    start = col(dimension.column_layout.required_name(EFFECTIVE_FROM))
     updated = [col(name).desc() for name in _existing(rows, dimension, LAST_UPDATED)]
     same_start = Window.partitionBy(*keys, start).orderBy(*updated, col(dimension.surrogate_key).desc())
     versions = versions.withColumn(_IS_REMOVED, F.row_number().over(same_start) > 1)
@@ -148,9 +148,9 @@ def _entities_to_repair(rows: DataFrame, dimension: Dimension) -> DataFrame:
 
 def _values(rows: DataFrame, dimension: Dimension) -> dict[str, Column]:
     """Return what end, flag and number of a version should be, by the columns that the table has for them."""
-    end, end_of_time = col(dimension.generated.required_name(EFFECTIVE_TO)), open_end(dimension)
+    end, end_of_time = col(dimension.column_layout.required_name(EFFECTIVE_TO)), open_end(dimension)
     new_end = F.least(F.coalesce(end, end_of_time), F.coalesce(F.col(_NEXT_START), end_of_time))
-    stored_end = F.nullif(new_end, end_of_time) if dimension.generated.has_null_end else new_end
+    stored_end = F.nullif(new_end, end_of_time) if dimension.column_layout.has_null_end else new_end
     computed = {
         EFFECTIVE_TO: stored_end,
         CURRENT_FLAG: new_end == end_of_time,
@@ -161,7 +161,7 @@ def _values(rows: DataFrame, dimension: Dimension) -> dict[str, Column]:
 
 def _existing(rows: DataFrame, dimension: Dimension, column: str) -> list[str]:
     """Return the name of a generated column in the table; none if the table does not have it."""
-    name = dimension.generated.name(column)
+    name = dimension.column_layout.name(column)
     return [name] if name is not None and name in rows.columns else []
 
 

@@ -25,7 +25,7 @@ from scd_pipeline.columns import (
     SOURCE,
 )
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.column_names import GeneratedColumns
+from scd_pipeline.declaration.column_names import ColumnLayout
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions, recorded_until
 from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
@@ -205,14 +205,14 @@ class TableShape:
     name: str
     key_names: tuple[str, ...]
     surrogate_key: str
-    generated: GeneratedColumns
+    column_layout: ColumnLayout
     history_table: bool = False
     has_deleted_versions: bool = False
 
     @property
     def has_windows(self) -> bool:
         """Whether the table has windows."""
-        return self.generated.has_windows
+        return self.column_layout.has_windows
 
 
 def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
@@ -226,7 +226,7 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
             dimension.name,
             dimension.key_names,
             dimension.surrogate_key,
-            dimension.generated,
+            dimension.column_layout,
             dimension.history_table,
             dimension.has_deleted_versions,
         )
@@ -238,7 +238,7 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
         dimension,
         stored.key_names,
         stored.surrogate_key,
-        stored.generated,
+        stored.column_layout,
         stored.history_table,
         stored.has_deleted_versions,
     )
@@ -307,19 +307,19 @@ def without_deleted(rows: DataFrame, shape: TableShape) -> DataFrame:
 
 def _computed(rows: DataFrame, shape: TableShape, column: str) -> Column:
     """Return a generated column, whatever the table has in its place."""
-    return F.expr(computed_columns(shape.generated, rows.columns)[column])
+    return F.expr(computed_columns(shape.column_layout, rows.columns)[column])
 
 
 def _is_open(rows: DataFrame, shape: TableShape) -> Column:
-    return _computed(rows, shape, EFFECTIVE_TO) == F.lit(shape.generated.computed_open_end).cast("timestamp")
+    return _computed(rows, shape, EFFECTIVE_TO) == F.lit(shape.column_layout.computed_open_end).cast("timestamp")
 
 
 def _null_limits(rows: DataFrame, shape: TableShape) -> DataFrame:
     """Replace the open end and the beginning of time by NULL: some time zones would move them out of the calendar."""
     if not shape.has_windows:
         return rows
-    names = {column: shape.generated.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)}
-    open_ends = [shape.generated.computed_open_end]
+    names = {column: shape.column_layout.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)}
+    open_ends = [shape.column_layout.computed_open_end]
     limits = {name: null_limit_sql(column, quote_name(name), open_ends) for column, name in names.items()}
     return rows.withColumns({name: F.expr(value) for name, value in limits.items()})
 

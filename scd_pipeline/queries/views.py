@@ -228,12 +228,12 @@ def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
     as_of, table = f"{shape.name}_as_of", warehouse.table(shape.name)
     columns, source = table.columns(), _source(warehouse, shape)
     if shape.has_windows:
-        current = computed_columns(shape.generated, columns, "v.")[CURRENT_FLAG]
+        current = computed_columns(shape.column_layout, columns, "v.")[CURRENT_FLAG]
         now, then = (_in_force(shape, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
     else:
         current, now, then = "true", "true", "true"
     if shape.has_deleted_versions:
-        exists = f"NOT {computed_columns(shape.generated, columns, 'v.')[IS_DELETED]}"
+        exists = f"NOT {computed_columns(shape.column_layout, columns, 'v.')[IS_DELETED]}"
         current, now, then = (f"{condition} AND {exists}" for condition in (current, now, then))
     tables = (shape.name,)
     every_version = View(shape.name + VERSIONS_SUFFIX, _versions(source, shape, columns, "true"), tables)
@@ -252,15 +252,15 @@ def _source(warehouse: Warehouse, shape: TableShape) -> str:
 
 def _in_force(shape: TableShape, columns: Collection[str], moment: str) -> str:
     """Return the condition that the half-open window of version `v`, which may have no end, contains a time (S2)."""
-    computed = computed_columns(shape.generated, columns, "v.")
+    computed = computed_columns(shape.column_layout, columns, "v.")
     start, end = computed[EFFECTIVE_FROM], computed[EFFECTIVE_TO]
-    is_open = f"{end} = TIMESTAMP '{shape.generated.computed_open_end}Z'"
+    is_open = f"{end} = TIMESTAMP '{shape.column_layout.computed_open_end}Z'"
     return f"{start} <= {moment} AND ({moment} < {end} OR {is_open})"
 
 
 def _versions(source: str, shape: TableShape, names: Iterable[str], condition: str) -> str:
-    generated = shape.generated
-    limits = {generated.name(column): column for column in _WINDOW}
+    layout = shape.column_layout
+    limits = {layout.name(column): column for column in _WINDOW}
     columns = [_select_item(limits.get(name, ""), f"v.{quote_name(name)}", name, [shape]) for name in names]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
@@ -271,7 +271,7 @@ def _versions(source: str, shape: TableShape, names: Iterable[str], condition: s
 
 def _select_item(column: str, value: str, name: str, shapes: Sequence[TableShape]) -> str:
     """Return an item of a SELECT list: a value of a column, by `null_limit_sql`, under a name."""
-    open_ends = [shape.generated.computed_open_end for shape in shapes]
+    open_ends = [shape.column_layout.computed_open_end for shape in shapes]
     return f"{null_limit_sql(column, value, open_ends)} AS {quote_name(name)}"
 
 
@@ -322,12 +322,14 @@ def _overlap(warehouse: Warehouse, left: TableShape, right: TableShape) -> View:
         (label, name)
         for label, (alias, shape) in by_label.items()
         for name in existing[alias]
-        if name not in (*shared, *map(shape.generated.name, _WINDOW))
+        if name not in (*shared, *map(shape.column_layout.name, _WINDOW))
     ]
     columns = [f"l.{quote_name(name)}" for name in left.key_names]
     for (label, column), name in unique_names(own, shared).items():
         columns.append(f"{by_label[label][0]}.{quote_name(column)} AS {quote_name(name)}")
-    windows = [computed_columns(shape.generated, existing[alias], f"{alias}.") for alias, shape in by_label.values()]
+    windows = [
+        computed_columns(shape.column_layout, existing[alias], f"{alias}.") for alias, shape in by_label.values()
+    ]
     (left_start, left_end), (right_start, right_end) = ((each[EFFECTIVE_FROM], each[EFFECTIVE_TO]) for each in windows)
     begin, end = f"GREATEST({left_start}, {right_start})", f"LEAST({left_end}, {right_end})"
     window = [

@@ -117,7 +117,7 @@ def test_a_history_is_the_same_in_each_profile(opened: Warehouse, recorded: Ware
     other = replace(PLAYER, name=f"dim_player_{profile}", profile=profile)
     load(opened, other, [players("1", W)])
     table = rows(opened.table(other.name).read())
-    names = {name: other.generated.name(name) for name in ("effective_from", "effective_to", "version")}
+    names = {name: other.column_layout.name(name) for name in ("effective_from", "effective_to", "version")}
     mapped = [{**row, **{name: row[stored] for name, stored in names.items()}} for row in table]
     expected = rows(queries.history(recorded, PLAYER))
     columns = ("player_id", "tier", "email", "born", "effective_from", "effective_to", "version", "change_reason")

@@ -57,7 +57,7 @@ def tiers(rows: DataFrame) -> list[Any]:
 def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(opened: Warehouse, profile: str) -> None:
     """Late changes move the start of such a version; the audit alone gives the same rows."""
     dimension = NAMED[profile]
-    fact, deleted = play(dimension), dimension.generated.required_name("is_deleted")
+    fact, deleted = play(dimension), dimension.column_layout.required_name("is_deleted")
     load(opened, dimension, [players("1", W)])
     played = """
         | play | played_at  | player_id | coins |

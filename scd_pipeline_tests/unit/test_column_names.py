@@ -67,7 +67,7 @@ def test_type_6_needs_no_column_of_the_latest_value() -> None:
 def test_the_end_of_a_window_can_be_null(open_end: str | None, nullable: bool) -> None:
     dimension = customer(open_end=open_end)
     assert ("effective_to", "timestamp", nullable) in stored_schema(dimension)
-    assert dimension.generated.has_null_end is nullable
+    assert dimension.column_layout.has_null_end is nullable
     assert parse(describe(dimension)) == (dimension,)
 
 

@@ -146,7 +146,7 @@ def _generated_columns(draft: Dimension) -> Iterator[tuple[str, str, str]]:
     for attribute in draft.attributes:
         for generated in attribute.generated_columns:
             yield generated, f"attributes.{attribute.name}", f"belongs to attribute {attribute.name}"
-    for column, name in draft.generated.names.items():
+    for column, name in draft.column_layout.names.items():
         if name and (name != column or column in OPT_IN_COLUMNS):
             yield name, f"column_names.{column}", f"is the name of {column}"
 
@@ -367,7 +367,7 @@ def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
                 "NOT_APPLICABLE", field, "the table has no such column", "write `deleted_at: true`, or remove it"
             )
     renamed = [a.name for a in draft.attributes if a.former_names and a.scd in (ScdType.ADD_ROW, ScdType.HYBRID)]
-    if renamed and draft.generated.name(ROW_HASH):
+    if renamed and draft.column_layout.name(ROW_HASH):
         problem = f"the hash contains the names of attributes, and {join_names(renamed)} had another one"
         fix = "map the source's column in `columns:` instead of renaming the attribute, or remove the hash"
         errors.add("CONFLICTING_OPTIONS", f"column_names.{ROW_HASH}", problem, fix)

@@ -34,7 +34,7 @@ def _version_columns(state: DimensionState) -> Result:
         return not_applicable("no attribute has type 2 or 6")
     if table is None:
         return table_missing(state)
-    names = [dimension.generated.name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO, CURRENT_FLAG, VERSION)]
+    names = [dimension.column_layout.name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO, CURRENT_FLAG, VERSION)]
     expected = [name for name in names if name]
     missing = [name for name in expected if name not in table.columns]
     if missing:
@@ -44,7 +44,7 @@ def _version_columns(state: DimensionState) -> Result:
 
 def _change_detection(state: DimensionState) -> Result:
     dimension, table = state.dimension, state.table()
-    column = dimension.generated.name(ROW_HASH)
+    column = dimension.column_layout.name(ROW_HASH)
     if column is None:
         return passed("each load compares the values of all attributes (S13); no hash column is declared")
     if table is None:

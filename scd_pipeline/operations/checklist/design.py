@@ -58,11 +58,11 @@ def _open_end(state: DimensionState) -> Result:
     dimension = state.dimension
     if not dimension.has_windows:
         return not_applicable("the table has no validity windows")
-    location, generated = state.field("open_end"), dimension.generated
-    if generated.has_null_end:
-        column = generated.required_name(EFFECTIVE_TO)
+    location, layout = state.field("open_end"), dimension.column_layout
+    if layout.has_null_end:
+        column = layout.required_name(EFFECTIVE_TO)
         return failed(f"{location}: {column} of a current version is NULL; declare a time")
-    return passed(f"{location}: {generated.open_end}")
+    return passed(f"{location}: {layout.open_end}")
 
 
 ITEMS = (

@@ -243,9 +243,9 @@ def stored(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 def with_default_names(rows: list[dict[str, Any]], dimension: Dimension) -> list[dict[str, Any]]:
     """The rows with the columns and the open end of the default profile."""
-    names = {column: dimension.generated.name(column) for column in GENERATED}
-    end = dimension.generated.required_name("effective_to")
-    open_end = None if dimension.generated.has_null_end else dimension.open_end_time
+    names = {column: dimension.column_layout.name(column) for column in GENERATED}
+    end = dimension.column_layout.required_name("effective_to")
+    open_end = None if dimension.column_layout.has_null_end else dimension.open_end_time
     mapped = []
     for row in rows:
         default = {column: row[name] for column, name in names.items() if name}
