@@ -123,7 +123,7 @@ def as_of(
     business_time = _parse_time(time)
     declared = dimension if system_time is None else settings.declared_dimension(dimension)
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
-        if not queries.table_shape(warehouse, declared).has_windows:
+        if not queries.queried_table(warehouse, declared).has_windows:
             warn(f"{dimension} has no validity windows: its rows are the same at every time, also at {time}")
         rows = queries.as_of(warehouse, declared, business_time, known_at=system_time)
         _write(_filter(rows, conditions), output)
@@ -210,8 +210,8 @@ def history(
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
         rows = _filter(queries.history(warehouse, dimension), conditions)
-        shape = queries.table_shape(warehouse, dimension)
-        keys, layout = shape.key_names, shape.column_layout
+        table = queries.queried_table(warehouse, dimension)
+        keys, layout = table.key_names, table.column_layout
         order = [name for name in (*keys, layout.name("effective_from")) if name in rows.columns]
         rows = rows.orderBy(*[f"`{name}`" for name in order])
         if all_columns:

@@ -20,7 +20,7 @@ from scd_pipeline.queries.dimension import (
     in_force,
     key_names,
     quarantine,
-    table_shape,
+    queried_table,
 )
 from scd_pipeline.queries.joins import as_of_join, overlap, with_dimensions
 from scd_pipeline.queries.views import create_views, register, view_names
@@ -39,8 +39,8 @@ __all__ = [
     "key_names",
     "overlap",
     "quarantine",
+    "queried_table",
     "register",
-    "table_shape",
     "view_names",
     "with_dimensions",
 ]

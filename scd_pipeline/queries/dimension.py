@@ -53,11 +53,11 @@ def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     Raises:
         SetupError: The table does not exist.
     """
-    shape = table_shape(warehouse, dimension)
-    rows = _without_reserved_members(existing_rows(warehouse, shape.name, shape.name), shape)
-    if shape.has_windows:
-        rows = without_deleted(rows, shape).where(_computed(rows, shape, CURRENT_FLAG))
-    return _null_limits(rows, shape)
+    table = queried_table(warehouse, dimension)
+    rows = _without_reserved_members(existing_rows(warehouse, table.name, table.name), table)
+    if table.has_windows:
+        rows = without_deleted(rows, table).where(_computed(rows, table, CURRENT_FLAG))
+    return _null_limits(rows, table)
 
 
 def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
@@ -66,8 +66,8 @@ def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     Raises:
         SetupError: The table does not exist.
     """
-    shape = table_shape(warehouse, dimension)
-    return _null_limits(versions(warehouse, shape), shape)
+    table = queried_table(warehouse, dimension)
+    return _null_limits(versions(warehouse, table), table)
 
 
 def as_of(
@@ -87,18 +87,18 @@ def as_of(
         SetupError: The table does not exist.
         UsageError: `known_at` needs a declaration, not a name.
     """
-    shape = table_shape(warehouse, dimension)
+    table = queried_table(warehouse, dimension)
     if known_at is not None:
         rows = to_stored_columns(rows_known_at(warehouse, dimension, known_at), _declaration(dimension))
     else:
-        rows = versions(warehouse, shape)
-    if shape.has_windows:
+        rows = versions(warehouse, table)
+    if table.has_windows:
         moment = timestamp_literal(time)
-        begun = _computed(rows, shape, EFFECTIVE_FROM) <= moment
-        rows = without_deleted(rows, shape).where(
-            begun & (_is_open(rows, shape) | (_computed(rows, shape, EFFECTIVE_TO) > moment))
+        begun = _computed(rows, table, EFFECTIVE_FROM) <= moment
+        rows = without_deleted(rows, table).where(
+            begun & (_is_open(rows, table) | (_computed(rows, table, EFFECTIVE_TO) > moment))
         )
-    return _null_limits(rows, shape)
+    return _null_limits(rows, table)
 
 
 def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: datetime) -> DataFrame:
@@ -185,8 +185,8 @@ def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     Raises:
         SetupError: The change log does not exist.
     """
-    shape = table_shape(warehouse, dimension)
-    return _quarantine(_log(warehouse, shape.name), shape.key_names)
+    table = queried_table(warehouse, dimension)
+    return _quarantine(_log(warehouse, table.name), table.key_names)
 
 
 def key_names(warehouse: Warehouse, dimension: Dimension | str) -> tuple[str, ...]:
@@ -195,11 +195,11 @@ def key_names(warehouse: Warehouse, dimension: Dimension | str) -> tuple[str, ..
     Raises:
         SetupError: The dimension is passed as a name and is not loaded.
     """
-    return table_shape(warehouse, dimension).key_names
+    return queried_table(warehouse, dimension).key_names
 
 
 @dataclass(frozen=True, slots=True)
-class TableShape:
+class QueriedTable:
     """What queries need of a dimension."""
 
     name: str
@@ -215,14 +215,14 @@ class TableShape:
         return self.column_layout.has_windows
 
 
-def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
-    """Return the shape of a dimension from its declaration, or as stored with its table.
+def queried_table(warehouse: Warehouse, dimension: Dimension | str) -> QueriedTable:
+    """Return what queries need of a dimension, from its declaration or as stored with its table.
 
     Raises:
         SetupError: The dimension is passed as a name and is not loaded.
     """
     if isinstance(dimension, Dimension):
-        return TableShape(
+        return QueriedTable(
             dimension.name,
             dimension.key_names,
             dimension.surrogate_key,
@@ -234,7 +234,7 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
         raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)
-    return TableShape(
+    return QueriedTable(
         dimension,
         stored.key_names,
         stored.surrogate_key,
@@ -249,13 +249,13 @@ def _loaded_names(warehouse: Warehouse) -> list[str]:
     return [name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
 
 
-def versions(warehouse: Warehouse, shape: TableShape) -> DataFrame:
+def versions(warehouse: Warehouse, table: QueriedTable) -> DataFrame:
     """Return the versions, without the rows of reserved members (S23)."""
-    return _without_reserved_members(_all_versions(warehouse, shape.name, shape.history_table), shape)
+    return _without_reserved_members(_all_versions(warehouse, table.name, table.history_table), table)
 
 
-def _without_reserved_members(rows: DataFrame, shape: TableShape) -> DataFrame:
-    return rows.where(~col(shape.surrogate_key).isin(list(RESERVED_KEYS)))
+def _without_reserved_members(rows: DataFrame, table: QueriedTable) -> DataFrame:
+    return rows.where(~col(table.surrogate_key).isin(list(RESERVED_KEYS)))
 
 
 def _all_versions(warehouse: Warehouse, name: str, history_table: bool) -> DataFrame:
@@ -300,26 +300,26 @@ def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
     return to_declared_columns(_all_versions(warehouse, dimension.name, dimension.history_table), dimension)
 
 
-def without_deleted(rows: DataFrame, shape: TableShape) -> DataFrame:
+def without_deleted(rows: DataFrame, table: QueriedTable) -> DataFrame:
     """Return the rows without the versions that deletes opened, if any do (S18)."""
-    return rows.where(~_computed(rows, shape, IS_DELETED)) if shape.has_deleted_versions else rows
+    return rows.where(~_computed(rows, table, IS_DELETED)) if table.has_deleted_versions else rows
 
 
-def _computed(rows: DataFrame, shape: TableShape, column: str) -> Column:
+def _computed(rows: DataFrame, table: QueriedTable, column: str) -> Column:
     """Return a generated column, whatever the table has in its place."""
-    return F.expr(computed_columns(shape.column_layout, rows.columns)[column])
+    return F.expr(computed_columns(table.column_layout, rows.columns)[column])
 
 
-def _is_open(rows: DataFrame, shape: TableShape) -> Column:
-    return _computed(rows, shape, EFFECTIVE_TO) == F.lit(shape.column_layout.computed_open_end).cast("timestamp")
+def _is_open(rows: DataFrame, table: QueriedTable) -> Column:
+    return _computed(rows, table, EFFECTIVE_TO) == F.lit(table.column_layout.computed_open_end).cast("timestamp")
 
 
-def _null_limits(rows: DataFrame, shape: TableShape) -> DataFrame:
+def _null_limits(rows: DataFrame, table: QueriedTable) -> DataFrame:
     """Replace the open end and the beginning of time by NULL: some time zones would move them out of the calendar."""
-    if not shape.has_windows:
+    if not table.has_windows:
         return rows
-    names = {column: shape.column_layout.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)}
-    open_ends = [shape.column_layout.computed_open_end]
+    names = {column: table.column_layout.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)}
+    open_ends = [table.column_layout.computed_open_end]
     limits = {name: null_limit_sql(column, quote_name(name), open_ends) for column, name in names.items()}
     return rows.withColumns({name: F.expr(value) for name, value in limits.items()})
 

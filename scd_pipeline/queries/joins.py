@@ -18,7 +18,7 @@ from scd_pipeline.expressions import all_of, col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, open_end
-from scd_pipeline.queries.dimension import declared_rows, rows_known_at, table_shape, versions, without_deleted
+from scd_pipeline.queries.dimension import declared_rows, queried_table, rows_known_at, versions, without_deleted
 from scd_pipeline.queries.labels import (
     LabelledColumn,
     attribute_columns,
@@ -149,8 +149,8 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     names = unique_names(columns, (EFFECTIVE_FROM, EFFECTIVE_TO))
     frames = []
     for side, (label, dimension) in enumerate(both):
-        shape = table_shape(warehouse, dimension)
-        rows = to_declared_columns(without_deleted(versions(warehouse, shape), shape), dimension)
+        table = queried_table(warehouse, dimension)
+        rows = to_declared_columns(without_deleted(versions(warehouse, table), table), dimension)
         always = (beginning(), open_end(dimension))
         window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else always
         frames.append(

@@ -24,11 +24,11 @@ from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
-    TableShape,
+    QueriedTable,
     batches,
     null_limit_sql,
     quarantine,
-    table_shape,
+    queried_table,
 )
 from scd_pipeline.queries.labels import labelled_columns, overlap_labels, role_column_names, unique_names
 
@@ -200,14 +200,14 @@ def _ready_views(
     fact_names = {fact.name for fact in facts}
     dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in fact_names]
     ready: list[View] = []
-    with_windows: list[TableShape] = []
+    with_windows: list[QueriedTable] = []
     for name in dimensions:
         with _report_failure(f"of {name}", failed):
             if StoredDeclaration.from_properties(warehouse.table(name).properties()) is None:
                 continue
-            shape = table_shape(warehouse, name)
-            ready += _dimension_views(warehouse, shape)
-            with_windows += [shape] if shape.has_windows else []
+            table = queried_table(warehouse, name)
+            ready += _dimension_views(warehouse, table)
+            with_windows += [table] if table.has_windows else []
     for left, right in combinations(with_windows, 2):
         if left.key_names == right.key_names:
             with _report_failure(f"of {left.name} and {right.name}", failed):
@@ -220,58 +220,58 @@ def _ready_views(
     return ready
 
 
-def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
+def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
     """Return the views of current rows, of rows in force now, and the function of rows as of its argument.
 
     Without windows each of them returns all rows (S33).
     """
-    as_of, table = f"{shape.name}_as_of", warehouse.table(shape.name)
-    columns, source = table.columns(), _source(warehouse, shape)
-    if shape.has_windows:
-        current = computed_columns(shape.column_layout, columns, "v.")[CURRENT_FLAG]
-        now, then = (_in_force(shape, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
+    as_of, stored_table = f"{table.name}_as_of", warehouse.table(table.name)
+    columns, source = stored_table.columns(), _source(warehouse, table)
+    if table.has_windows:
+        current = computed_columns(table.column_layout, columns, "v.")[CURRENT_FLAG]
+        now, then = (_in_force(table, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
     else:
         current, now, then = "true", "true", "true"
-    if shape.has_deleted_versions:
-        exists = f"NOT {computed_columns(shape.column_layout, columns, 'v.')[IS_DELETED]}"
+    if table.has_deleted_versions:
+        exists = f"NOT {computed_columns(table.column_layout, columns, 'v.')[IS_DELETED]}"
         current, now, then = (f"{condition} AND {exists}" for condition in (current, now, then))
-    tables = (shape.name,)
-    every_version = View(shape.name + VERSIONS_SUFFIX, _versions(source, shape, columns, "true"), tables)
+    tables = (table.name,)
+    every_version = View(table.name + VERSIONS_SUFFIX, _versions(source, table, columns, "true"), tables)
     return [
-        *([every_version] if shape.history_table else []),
-        View(f"{shape.name}_current", _versions(table.identifier, shape, columns, current), tables),
-        View(f"{shape.name}_in_force", _versions(source, shape, columns, now), tables),
-        View(as_of, _versions(source, shape, columns, then), tables, "`at` TIMESTAMP"),
+        *([every_version] if table.history_table else []),
+        View(f"{table.name}_current", _versions(stored_table.identifier, table, columns, current), tables),
+        View(f"{table.name}_in_force", _versions(source, table, columns, now), tables),
+        View(as_of, _versions(source, table, columns, then), tables, "`at` TIMESTAMP"),
     ]
 
 
-def _source(warehouse: Warehouse, shape: TableShape) -> str:
+def _source(warehouse: Warehouse, table: QueriedTable) -> str:
     """Return the SQL of the table of a dimension, or of its two tables as one."""
-    return versions_query(warehouse, shape.name) if shape.history_table else warehouse.table(shape.name).identifier
+    return versions_query(warehouse, table.name) if table.history_table else warehouse.table(table.name).identifier
 
 
-def _in_force(shape: TableShape, columns: Collection[str], moment: str) -> str:
+def _in_force(table: QueriedTable, columns: Collection[str], moment: str) -> str:
     """Return the condition that the half-open window of version `v`, which may have no end, contains a time (S2)."""
-    computed = computed_columns(shape.column_layout, columns, "v.")
+    computed = computed_columns(table.column_layout, columns, "v.")
     start, end = computed[EFFECTIVE_FROM], computed[EFFECTIVE_TO]
-    is_open = f"{end} = TIMESTAMP '{shape.column_layout.computed_open_end}Z'"
+    is_open = f"{end} = TIMESTAMP '{table.column_layout.computed_open_end}Z'"
     return f"{start} <= {moment} AND ({moment} < {end} OR {is_open})"
 
 
-def _versions(source: str, shape: TableShape, names: Iterable[str], condition: str) -> str:
-    layout = shape.column_layout
+def _versions(source: str, table: QueriedTable, names: Iterable[str], condition: str) -> str:
+    layout = table.column_layout
     limits = {layout.name(column): column for column in _WINDOW}
-    columns = [_select_item(limits.get(name, ""), f"v.{quote_name(name)}", name, [shape]) for name in names]
+    columns = [_select_item(limits.get(name, ""), f"v.{quote_name(name)}", name, [table]) for name in names]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
         f"SELECT {', '.join(columns)} FROM {source} AS v "
-        f"WHERE v.{quote_name(shape.surrogate_key)} NOT IN ({reserved}) AND {condition}"
+        f"WHERE v.{quote_name(table.surrogate_key)} NOT IN ({reserved}) AND {condition}"
     )
 
 
-def _select_item(column: str, value: str, name: str, shapes: Sequence[TableShape]) -> str:
+def _select_item(column: str, value: str, name: str, tables: Sequence[QueriedTable]) -> str:
     """Return an item of a SELECT list: a value of a column, by `null_limit_sql`, under a name."""
-    open_ends = [shape.column_layout.computed_open_end for shape in shapes]
+    open_ends = [table.column_layout.computed_open_end for table in tables]
     return f"{null_limit_sql(column, value, open_ends)} AS {quote_name(name)}"
 
 
@@ -286,49 +286,48 @@ def _joined(warehouse: Warehouse, fact: Fact) -> View:
         values = declared_columns(role.dimension, existing, alias=version)
         columns[key] = f"COALESCE({values[role.dimension.surrogate_key]}, {UNKNOWN_KEY})"
         columns |= {names[column]: values[column[1]] for column in labelled_columns(role.dimension, role_name)}
-        versions = _versions_by_assigned_key(warehouse, table_shape(warehouse, role.dimension), existing)
+        versions = _versions_by_assigned_key(warehouse, queried_table(warehouse, role.dimension), existing)
         joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
     select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
     tables = (fact.name, *(dimension.name for dimension in fact.dimensions))
     return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}", tables)
 
 
-def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape, columns: Collection[str]) -> str:
+def _versions_by_assigned_key(warehouse: Warehouse, table: QueriedTable, columns: Collection[str]) -> str:
     """Return the versions by each key ever assigned, `_assigned_key`.
 
     A key whose version was removed resolves to the version in force at the start of the removed one.
     """
-    table, key = _source(warehouse, shape), quote_name(shape.surrogate_key)
-    existing = f"SELECT v.{key} AS `_assigned_key`, v.* FROM {table} AS v"
-    keys = warehouse.table(shape.name + KEYS_SUFFIX)
-    if not shape.has_windows or not keys.exists():
+    source, key = _source(warehouse, table), quote_name(table.surrogate_key)
+    existing = f"SELECT v.{key} AS `_assigned_key`, v.* FROM {source} AS v"
+    keys = warehouse.table(table.name + KEYS_SUFFIX)
+    if not table.has_windows or not keys.exists():
         return existing
-    same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in shape.key_names)
-    in_force = _in_force(shape, columns, f"k.{EFFECTIVE_FROM}")
+    same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in table.key_names)
+    in_force = _in_force(table, columns, f"k.{EFFECTIVE_FROM}")
     return (
         f"{existing} UNION ALL SELECT k.{key} AS `_assigned_key`, v.* "
-        f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {table} AS v "
-        f"ON {same_key} AND {in_force} WHERE k.{key} NOT IN (SELECT {key} FROM {table})"
+        f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {source} AS v "
+        f"ON {same_key} AND {in_force} WHERE k.{key} NOT IN (SELECT {key} FROM {source})"
     )
 
 
-def _overlap(warehouse: Warehouse, left: TableShape, right: TableShape) -> View:
+def _overlap(warehouse: Warehouse, left: QueriedTable, right: QueriedTable) -> View:
     """Return the view of the pairs of versions of two dimensions, with one business key, that overlap in time."""
-    tables = {"l": warehouse.table(left.name), "r": warehouse.table(right.name)}
-    existing = {alias: table.columns() for alias, table in tables.items()}
+    existing = {alias: warehouse.table(table.name).columns() for alias, table in (("l", left), ("r", right))}
     shared = (*left.key_names, *_WINDOW)
     by_label = dict(zip(overlap_labels(left.name, right.name), (("l", left), ("r", right)), strict=True))
     own = [
         (label, name)
-        for label, (alias, shape) in by_label.items()
+        for label, (alias, table) in by_label.items()
         for name in existing[alias]
-        if name not in (*shared, *map(shape.column_layout.name, _WINDOW))
+        if name not in (*shared, *map(table.column_layout.name, _WINDOW))
     ]
     columns = [f"l.{quote_name(name)}" for name in left.key_names]
     for (label, column), name in unique_names(own, shared).items():
         columns.append(f"{by_label[label][0]}.{quote_name(column)} AS {quote_name(name)}")
     windows = [
-        computed_columns(shape.column_layout, existing[alias], f"{alias}.") for alias, shape in by_label.values()
+        computed_columns(table.column_layout, existing[alias], f"{alias}.") for alias, table in by_label.values()
     ]
     (left_start, left_end), (right_start, right_end) = ((each[EFFECTIVE_FROM], each[EFFECTIVE_TO]) for each in windows)
     begin, end = f"GREATEST({left_start}, {right_start})", f"LEAST({left_end}, {right_end})"

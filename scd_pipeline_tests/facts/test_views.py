@@ -20,7 +20,7 @@ from scd_pipeline.errors import SetupError
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
 from scd_pipeline.queries import views
-from scd_pipeline.queries.dimension import TableShape, table_shape
+from scd_pipeline.queries.dimension import QueriedTable, queried_table
 from scd_pipeline.queries.labels import overlap_labels, unique_names
 from scd_pipeline_tests.facts.players import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
 
@@ -140,13 +140,13 @@ def test_a_dimension_that_cannot_be_read_does_not_block_the_views_of_others(stor
     if not store.schema:
         pytest.skip("a warehouse in a folder stores no views")
 
-    def shape(warehouse: Warehouse, name: str) -> TableShape:
+    def table(warehouse: Warehouse, name: str) -> QueriedTable:
         if name == CLUB.name:
             raise SetupError("TABLE_NOT_LOADED", name, table=name, warehouse=warehouse.location)
-        return table_shape(warehouse, name)
+        return queried_table(warehouse, name)
 
     failures = list[str]()
-    with mock.patch.object(views, "table_shape", shape):
+    with mock.patch.object(views, "queried_table", table):
         created = queries.create_views(store, [PLAYER.name], [PLAY], failed=failures.append)
     assert {"dim_player_current", "fct_play_joined"} <= set(created)
     assert ["of dim_club" in line for line in failures] == [True]
