@@ -243,8 +243,8 @@ def _select_deliveries(
     from scd_pipeline.declaration.fact import as_dimension
     from scd_pipeline.deliveries.discovery import select_deliveries_by_table
 
-    shapes = [as_dimension(item) for item in declared]
-    deliveries_by_table = select_deliveries_by_table(shapes, warehouse.spark, names=names, allow=allow)
+    row_dimensions = [as_dimension(item) for item in declared]
+    deliveries_by_table = select_deliveries_by_table(row_dimensions, warehouse.spark, names=names, allow=allow)
     return [
         (item, deliveries)
         for item, deliveries in zip(declared, deliveries_by_table, strict=True)

@@ -99,19 +99,19 @@ def fact_assets(
         freshness: The freshness policy of both assets.
         limits: When its source is overdue, if there is a check of this (`overdue_check`).
     """
-    shape = fact.as_dimension()
+    row_dimension = fact.as_dimension()
     # The deliveries of a fact are not those of its dimensions: each of its partitions may need any of theirs.
     mapping = dg.AllPartitionMapping()
     dimensions = [dg.AssetDep(dimension.name, partition_mapping=mapping) for dimension in fact.dimensions]
     specs = [
-        _log_spec(shape, freshness),
+        _log_spec(row_dimension, freshness),
         dg.AssetSpec(
             fact.name,
             deps=[dg.AssetDep(fact.name + LOG_SUFFIX), *dimensions],
             description=definition_metadata.fact_description(fact),
             metadata=definition_metadata.fact_table(fact),
             freshness_policy=freshness,
-            **_shared_attributes(shape),
+            **_shared_attributes(row_dimension),
         ),
     ]
 
@@ -130,10 +130,13 @@ def fact_assets(
                 LOG_SUFFIX: load_metadata.log_counts(result, entities="facts"),
                 "": load_metadata.table_counts(result),
             },
-            details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": load_metadata.examples(result, shape)},
+            details={
+                LOG_SUFFIX: load_metadata.last_deliveries(result),
+                "": load_metadata.examples(result, row_dimension),
+            },
         )
 
-    return load_step(fact, shape, specs, load, limits=limits)
+    return load_step(fact, row_dimension, specs, load, limits=limits)
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:

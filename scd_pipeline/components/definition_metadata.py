@@ -131,19 +131,19 @@ def _warnings(dimension: Dimension) -> dict[str, str]:
 
 def fact_table(fact: Fact) -> dict[str, Any]:
     """Return the metadata of the table of a fact."""
-    shape = fact.as_dimension()
-    lineage = dict(_lineage(shape, fact.name + LOG_SUFFIX).deps_by_column)
+    row_dimension = fact.as_dimension()
+    lineage = dict(_lineage(row_dimension, fact.name + LOG_SUFFIX).deps_by_column)
     for _, key, role in fact.keyed_roles:
         start = role.dimension.column_layout.required_name(EFFECTIVE_FROM)
         columns = (role.dimension.surrogate_key, *role.dimension.key_names, start)
         lineage[key] = [dg.TableColumnDep(role.dimension.name, column) for column in columns]
     return {
         "dagster/table_name": fact.name,
-        "dagster/column_schema": column_schema(dimension_schema(shape), column_descriptions.fact_columns(fact)),
+        "dagster/column_schema": column_schema(dimension_schema(row_dimension), column_descriptions.fact_columns(fact)),
         "dagster/column_lineage": dg.TableColumnLineage(lineage),
         "grain": ", ".join(column.name for column in fact.grain),
         "event_time": fact.event_time,
-        **declaration(shape),
+        **declaration(row_dimension),
     }
 
 

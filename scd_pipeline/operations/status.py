@@ -90,11 +90,11 @@ class Status:
 
 def status(warehouse: Warehouse, dimensions: Sequence[Dimension], facts: Sequence[Fact], *, now: datetime) -> Status:
     """Return the status of dimensions and facts; the caller provides the current time."""
-    shapes: list[tuple[Dimension, Fact | None]] = [(dimension, None) for dimension in dimensions]
-    shapes += [(fact.as_dimension(), fact) for fact in facts]
+    row_dimensions: list[tuple[Dimension, Fact | None]] = [(dimension, None) for dimension in dimensions]
+    row_dimensions += [(fact.as_dimension(), fact) for fact in facts]
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
-    for dimension, fact in shapes:
+    for dimension, fact in row_dimensions:
         sources += _source_statuses(warehouse, dimension, fact, now)
         tables.append(_table_status(warehouse, dimension, fact))
     return Status(tuple(sources), tuple(tables))
