@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
-from scd_pipeline.declaration import Column as Mapped
+from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.deliveries.expressions import DELETES, AnalyzedExpressions
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
 
-_TypedColumn = tuple[Mapped, T.DataType]
+_TypedColumn = tuple[DeclaredColumn, T.DataType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def map_columns(
         if column is None and fallback == "reject":
             missing.append(delivered.missing_column(attribute.name))
         if column is None and fallback == "null":
-            column = (Mapped(expression="NULL", default=source.column(attribute.name).default), T.NullType())
+            column = (DeclaredColumn(expression="NULL", default=source.column(attribute.name).default), T.NullType())
         if column is not None:
             columns[attribute.name] = column
             provided.append(attribute.name)

@@ -29,7 +29,7 @@ from scd_pipeline.columns import (
     SOURCE,
     attribute_types,
 )
-from scd_pipeline.declaration import Column as Mapped
+from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.deliveries.cast_options import CastOptions
@@ -168,7 +168,7 @@ class _Values:
 class _CastColumn:
     """A column to cast: its mapping, its delivered and its declared type, and how a bad value is treated."""
 
-    mapped: Mapped
+    declared: DeclaredColumn
     physical: T.DataType
     data_type: DataType
     is_personal: bool = False
@@ -177,13 +177,13 @@ class _CastColumn:
     @property
     def delivered(self) -> Column:
         """The delivered value."""
-        return F.expr(self.mapped.expression) if self.mapped.expression else col(self.mapped.from_[0])
+        return F.expr(self.declared.expression) if self.declared.expression else col(self.declared.from_[0])
 
     def with_default(self, value: Column) -> Column:
         """Return the value; the declared default if the delivered one is NULL."""
-        if self.mapped.default is None:
+        if self.declared.default is None:
             return value
-        default = F.lit(self.mapped.default).cast(self.data_type.ddl())
+        default = F.lit(self.declared.default).cast(self.data_type.ddl())
         return F.when(self.delivered.isNull(), default).otherwise(value)
 
 
@@ -196,19 +196,19 @@ def _columns_to_cast(
     }
     for attribute in dimension.source_attributes(source.name):
         if attribute.name in mapping.provided:
-            mapped, physical = mapping.columns[attribute.name]
+            declared, physical = mapping.columns[attribute.name]
             is_null_if_bad = attribute.on_bad_value == "null"
             columns[attribute.name] = _CastColumn(
-                mapped, physical, attribute.data_type, attribute.personal, is_null_if_bad
+                declared, physical, attribute.data_type, attribute.personal, is_null_if_bad
             )
     if channel.effective_at:
         pattern, unit = channel.effective_at_format, channel.effective_at_unit
-        time = Mapped(channel.effective_at, pattern, unit=unit, round=channel.effective_at_round)
+        time = DeclaredColumn(channel.effective_at, pattern, unit=unit, round=channel.effective_at_round)
         physical = mapping.column_type(channel.effective_at)
         columns[EFFECTIVE_AT] = _CastColumn(time, physical, parse_type("timestamp"))
     if channel.sequence:
         physical = mapping.column_type(channel.sequence)
-        columns[SEQUENCE] = _CastColumn(Mapped(channel.sequence), physical, parse_type(channel.sequence_type))
+        columns[SEQUENCE] = _CastColumn(DeclaredColumn(channel.sequence), physical, parse_type(channel.sequence_type))
     return columns
 
 
@@ -217,7 +217,7 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
     required = _required_attributes(channel, dimension)
     columns, problems, nulled = [], [], [F.lit(0)]
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
-        options = CastOptions(source.timezone, column.mapped.format, column.mapped.unit, column.mapped.round)
+        options = CastOptions(source.timezone, column.declared.format, column.declared.unit, column.declared.round)
         result = cast(column.delivered, column.physical, column.data_type, options)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
         value = column.with_default(value)
@@ -261,7 +261,7 @@ def _cast_problem(name: str, is_bad: Column, column: _CastColumn) -> Column:
     label = {EFFECTIVE_AT: "effective_at", SEQUENCE: "sequence"}.get(name, name)
     text = F.make_valid_utf8(F.left(column.delivered.cast("string"), F.lit(60)))
     value = F.lit("its value") if column.is_personal else F.concat(F.lit("'"), text, F.lit("'"))
-    lacks_unit = isinstance(column.physical, T.NumericType) and not column.mapped.unit
+    lacks_unit = isinstance(column.physical, T.NumericType) and not column.declared.unit
     expected = column.data_type.ddl()
     expected += " without a unit" if lacks_unit and expected in TIME_TYPES else ""
     return F.when(is_bad, F.concat(F.lit(f"{label}: cannot cast "), value, F.lit(f" to {expected}")))
