@@ -228,7 +228,7 @@ def _check_existence(errors: ErrorCollector, draft: Dimension) -> None:
         )
 
 
-def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
+def _check_attribute_sources(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that each attribute that is not retired has exactly one source (S30)."""
     names = [source.name for source in draft.sources]
     for attribute in draft.attributes:
@@ -237,22 +237,22 @@ def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
             problem = f"{short_repr(attribute.source)} is not a source of this dimension"
             errors.add("UNKNOWN_NAME", f"{field}.source", problem, did_you_mean(attribute.source, names))
             continue
-        owners = _owners(draft, attribute)
-        if len(owners) > 1:
+        providing = _providing_sources(draft, attribute)
+        if len(providing) > 1:
             fix = "name only one of them, in `source` of the attribute or in `attributes` of a source"
-            errors.add("ATTRIBUTE_SOURCE", field, f"is provided by {join_names(owners)}", fix)
-        elif names and not owners and not attribute.retired:
+            errors.add("ATTRIBUTE_SOURCE", field, f"is provided by {join_names(providing)}", fix)
+        elif names and not providing and not attribute.retired:
             errors.add("ATTRIBUTE_SOURCE", field, "has no source", f"write `source:` with one of {', '.join(names)}")
 
 
-def _owners(draft: Dimension, attribute: Attribute) -> list[str]:
+def _providing_sources(draft: Dimension, attribute: Attribute) -> list[str]:
     alone = len(draft.sources) == 1 and draft.sources[0].attributes is None
-    owning = [
+    providing = [
         source.name
         for source in draft.sources
         if alone or source.name == attribute.source or attribute.name in (source.attributes or ())
     ]
-    return list(dict.fromkeys(owning))
+    return list(dict.fromkeys(providing))
 
 
 def _check_source_attributes(errors: ErrorCollector, draft: Dimension) -> None:
@@ -267,8 +267,8 @@ def _check_source_attributes(errors: ErrorCollector, draft: Dimension) -> None:
                     f"{short_repr(name)} is not an attribute",
                     did_you_mean(name, names),
                 )
-        owned = any(source.name in _owners(draft, attribute) for attribute in draft.attributes)
-        if names and not owned and len(draft.sources) > 1 and not source.existence:
+        provides_any = any(source.name in _providing_sources(draft, attribute) for attribute in draft.attributes)
+        if names and not provides_any and len(draft.sources) > 1 and not source.existence:
             problem = "provides no attribute and does not decide existence"
             errors.add("UNUSED_SOURCE", field, problem, "name its `attributes`, or remove the source")
 
@@ -297,7 +297,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
                 problem = f"{short_repr(name)} is neither an attribute nor in the business key"
                 errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, types))
                 continue
-            _check_owned(errors, field, source, name, draft)
+            _check_column_source(errors, field, source, name, draft)
             data_type = types[name]
             if data_type is None:
                 continue
@@ -330,10 +330,10 @@ def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: 
         errors.add("NOT_APPLICABLE", f"{field}.round", problem, "remove it, or declare a number, a date or a time")
 
 
-def _check_owned(errors: ErrorCollector, field: str, source: Source, name: str, draft: Dimension) -> None:
-    owners = {attribute.name: _owners(draft, attribute) for attribute in draft.attributes}
-    if owners.get(name) and source.name not in owners[name]:
-        owner = owners[name][0]
+def _check_column_source(errors: ErrorCollector, field: str, source: Source, name: str, draft: Dimension) -> None:
+    sources = {attribute.name: _providing_sources(draft, attribute) for attribute in draft.attributes}
+    if sources.get(name) and source.name not in sources[name]:
+        owner = sources[name][0]
         fix = f"move it to `sources.{owner}.columns`, or declare {source.name} as the source of {name}"
         errors.add("ATTRIBUTE_SOURCE", field, f"{name} belongs to source {owner}", fix)
 
@@ -521,7 +521,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_key_names,
     _check_source_names,
     _check_existence,
-    _check_owners,
+    _check_attribute_sources,
     _check_source_attributes,
     _check_scopes,
     _check_source_columns,
