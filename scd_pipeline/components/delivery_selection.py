@@ -13,7 +13,7 @@ from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_ke
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.table_states import TableState, table_name, table_states
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.log import open_log
+from scd_pipeline.load.log import read_log
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,6 @@ def _logged_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, 
     """Return the deliveries in the change log with the result that loading them again would have, by partition key."""
     logged = [
         (Delivery(b.source, b.delivery, channel=b.channel), BatchResult(b.id, *b.delivery_key, "unchanged"))
-        for b in open_log(warehouse, dimension).batches()
+        for b in read_log(warehouse, dimension).batches()
     ]
     return {partition_key(delivery, dimension): (delivery, result) for delivery, result in logged}

@@ -50,8 +50,8 @@ from scd_pipeline.history.transitions import (
     opening_change_types,
 )
 from scd_pipeline.instants import from_micros
-from scd_pipeline.load.keys import RecordedCommits, append_keys, keys_to_append, open_keys
-from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, open_log, records_in_effect
+from scd_pipeline.load.keys import RecordedCommits, append_keys, ensure_key_list, keys_to_append
+from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, read_log, records_in_effect
 from scd_pipeline.load.retry import Progress
 from scd_pipeline.texts import pluralize
 
@@ -253,7 +253,7 @@ def record_from(
         steps = [(step, loaded.records) for step in pending_steps([log_commit], [commit], applied)]
     else:
         steps, dimension = _steps_of_log(warehouse, dimension, last, commit, log_commit)
-    audit, keys = open_audit(warehouse, dimension, last), open_keys(warehouse, dimension, recorded.keys)
+    audit, keys = ensure_audit(warehouse, dimension, last), ensure_key_list(warehouse, dimension, recorded.keys)
     recording = _Recording(warehouse, dimension, run_id, commit, log_commit, audit, keys, loaded)
     last_audit, last_keys = _from_version_0(last), _from_version_0(recorded.keys)
     counts: list[_Counts] = []
@@ -395,7 +395,7 @@ def _steps_of_log(
     log_commit: PipelineCommit,
 ) -> tuple[list[tuple[AuditStep, AuditStepRecords]], Dimension]:
     """Return the pending steps with their records as the log has them, and the declaration with its former names."""
-    log = open_log(warehouse, dimension, log_commit)
+    log = read_log(warehouse, dimension, log_commit)
     applied = audit.applied(log_commit.table).commit
     steps = _steps_to_record(warehouse.table(dimension.name), log, audit, commit, applied)
     batches = log.committed_batches() if steps else []
@@ -436,7 +436,7 @@ def _commit_before_last_used(audit: PipelineCommit, dimension: PipelineCommit) -
     return max(0, mark.commit - 1) if is_same else 0
 
 
-def open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
+def ensure_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """Return the audit, created if it does not exist."""
     audit = warehouse.writable(dimension.name + AUDIT_SUFFIX)
     if not last.exists:

@@ -33,7 +33,7 @@ from scd_pipeline.history.as_of import key_of_version, version_as_of
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.invariants.facts import keys_unlike_versions
-from scd_pipeline.load.log import changed_entities, changed_records, open_log
+from scd_pipeline.load.log import changed_entities, changed_records, read_log
 
 _REKEYED = "_is_rekeyed"
 
@@ -281,7 +281,7 @@ def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> 
     """
     changed = [] if pinned.planned is None else [pinned.planned]
     if pinned.commit.exists and pinned.applied > used:
-        log = open_log(warehouse, pinned.dimension)
+        log = read_log(warehouse, pinned.dimension)
         records = changed_records(log, log.committed_batches(), after=used, upto=pinned.applied)
         keys = [col(name) for name in pinned.dimension.key_names]
         changed.append(changed_entities(records, pinned.dimension).select(*keys))

@@ -99,7 +99,7 @@ def _append_missing(
     warehouse: Warehouse, dimension: Dimension, missing: DataFrame, recorded: RecordedCommits, run_id: str
 ) -> PipelineCommit:
     """Append the missing keys with the commit number and the table id that the audit records."""
-    keys, last, applied = open_keys(warehouse, dimension, recorded.keys), recorded.keys, recorded.applied_keys
+    keys, last, applied = ensure_key_list(warehouse, dimension, recorded.keys), recorded.keys, recorded.applied_keys
     base = replace(last, number=max(last.number, applied.commit), table_id=applied.table_id or last.table_id)
     return keys.append(missing.select(*[col(name) for name, _ in keys_schema(dimension)]), base.next(run_id=run_id))
 
@@ -143,7 +143,7 @@ def append_keys(
     return keys.append(new.select(*[col(name) for name, _ in keys_schema(dimension)]), last.next(run_id=run_id))
 
 
-def open_keys(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
+def ensure_key_list(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """Return the key list, created if it does not exist."""
     keys = warehouse.writable(dimension.name + KEYS_SUFFIX)
     if not last.exists:

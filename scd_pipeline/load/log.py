@@ -20,7 +20,7 @@ from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.transitions import SOURCE_BATCH
 
 
-def open_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit | None = None) -> ChangeLog:
+def read_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit | None = None) -> ChangeLog:
     """Return the change log of a dimension at its newest version; if it does not exist, a log without rows.
 
     Args:
@@ -38,7 +38,7 @@ def open_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit 
 def build_log(
     warehouse: Warehouse, dimension: Dimension, stored: StoredDeclaration | None, commit: PipelineCommit | None = None
 ) -> ChangeLog:
-    """Return the change log as `open_log` does, with the declaration that the dimension's table stores."""
+    """Return the change log as `read_log` does, with the declaration that the dimension's table stores."""
     table = warehouse.table(dimension.name + LOG_SUFFIX)
     newest = table.newest(commit)
     dimension = with_former_names(dimension, stored)

@@ -27,7 +27,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, dimension_schema
-from scd_pipeline.load.log import log_high_water_mark, open_log
+from scd_pipeline.load.log import log_high_water_mark, read_log
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 
 
@@ -54,7 +54,7 @@ def add_unknown_member(
         newest = table.newest(last)
         if newest is None or not newest.rows.where(col(dimension.surrogate_key) == UNKNOWN_KEY).isEmpty():
             return None
-        commit, log = newest.commit, open_log(warehouse, dimension).commit
+        commit, log = newest.commit, read_log(warehouse, dimension).commit
         raise_first(damage(log, [commit]))
         marks = {**commit.high_water_marks, **log_mark(log, log_high_water_mark(log, commit))}
         # A column that was declared later comes with the schema steps of the dimension's own load.

@@ -42,8 +42,8 @@ from scd_pipeline.history.last_versions import with_last_flag, without_common_va
 from scd_pipeline.history.schema import dimension_columns, stored_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.history.transitions import CHANGED_COLUMNS
-from scd_pipeline.load.audit import open_audit
-from scd_pipeline.load.log import open_log, records_in_effect
+from scd_pipeline.load.audit import ensure_audit
+from scd_pipeline.load.log import read_log, records_in_effect
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.run import record
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
@@ -169,7 +169,7 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
     if (declared := StoredDeclaration.from_properties(properties)) is not None:
         require_same_declaration(dimension, declared)
     newest = {name: warehouse.table(name).newest() for name in names}
-    log = open_log(warehouse, dimension)
+    log = read_log(warehouse, dimension)
     existing = {name: table for name, table in newest.items() if table is not None}
     if missing := sorted(names.keys() - existing.keys()):
         raise SetupError("TABLE_NOT_LOADED", dimension.name, table=missing[0], warehouse=warehouse.location)
@@ -266,7 +266,7 @@ def plan_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> Repai
 def append_repair_rows(warehouse: Warehouse, dimension: Dimension, rows: DataFrame, run_id: str) -> None:
     """Append REPAIRED rows to the audit, which may not exist, except those that an attempt before has appended."""
     last = warehouse.table(dimension.name + AUDIT_SUFFIX).last_commit_or_zero()
-    audit = open_audit(warehouse, dimension, last)
+    audit = ensure_audit(warehouse, dimension, last)
     new = checkpoint(rows.join(audit.read().select(AUDIT_ID), AUDIT_ID, "left_anti"))
     if not new.isEmpty():
         ordered = new.select(*[col(name) for name in audit.columns()])

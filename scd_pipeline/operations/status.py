@@ -24,7 +24,7 @@ from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.instants import to_utc
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions
 from scd_pipeline.load.keys import recorded_commits
-from scd_pipeline.load.log import log_high_water_mark, open_log
+from scd_pipeline.load.log import log_high_water_mark, read_log
 from scd_pipeline.load.run import plan
 
 
@@ -105,7 +105,7 @@ def last_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tup
 
     Sources without such a delivery are omitted. Only the log is read, no delivery.
     """
-    log = open_log(warehouse, dimension)
+    log = read_log(warehouse, dimension)
     return _last_deliveries(log, log.committed_batches())
 
 
@@ -122,7 +122,7 @@ def _last_deliveries(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> 
 def _source_statuses(
     warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime
 ) -> list[SourceStatus]:
-    log = open_log(warehouse, dimension)
+    log = read_log(warehouse, dimension)
     committed = log.committed_batches()
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
@@ -184,7 +184,7 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
     names = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
     histories = [warehouse.table(name).last_commit_or_zero() for name in names]
     pinned, errors = _pinned(warehouse, fact)
-    log = open_log(warehouse, dimension)
+    log = read_log(warehouse, dimension)
     applied = log_high_water_mark(log.commit, commit)
     recorded = recording.audit.applied(log.table.name).commit if recording else applied
     # A commit without batches, as maintenance creates them, brings nothing to apply.

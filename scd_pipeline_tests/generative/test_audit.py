@@ -14,7 +14,7 @@ from scd_pipeline.columns import COMMIT
 from scd_pipeline.declaration.change_types import WITHDRAWN
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.history.transitions import build_transitions
-from scd_pipeline.load.log import open_log, records_in_effect
+from scd_pipeline.load.log import read_log, records_in_effect
 from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline_tests import scenarios as s
@@ -76,7 +76,7 @@ def assert_each_withdrawn_once(transitions: list[Record]) -> None:
 
 def assert_current_transitions_follow_from_the_log(opened: ScenarioWarehouse) -> None:
     """S14: in any order of arrival, the current transitions are a function of the batches in effect."""
-    log = open_log(opened.warehouse, opened.dimension)
+    log = read_log(opened.warehouse, opened.dimension)
     batches = log.batches()
     statements = records_in_effect(log.rows(), batches).drop(COMMIT)
     has_row_times = any(batch.has_row_times for batch in batches)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.load.log import open_log
+from scd_pipeline.load.log import read_log
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline_tests import scenarios as s
 from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse, Site, Way, steps
@@ -53,7 +53,7 @@ def compare_plans_with_loads(opened: ScenarioWarehouse, way: Way) -> Counter[str
 
 def _check_record_count(opened: ScenarioWarehouse) -> None:
     """Check the number of change records that the log's last commit stores; bad rows may be counted twice."""
-    log = open_log(opened.warehouse, opened.dimension)
+    log = read_log(opened.warehouse, opened.dimension)
     stored, bad = log.rows().count(), sum(batch.bad_rows for batch in log.batches())
     assert log.commit.records is not None
     assert stored <= log.commit.records <= stored + bad

@@ -16,7 +16,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ConflictError, PipelineCommitMissing, RetriesExhausted, UnsupportedDelta
 from scd_pipeline.load import load_plan
-from scd_pipeline.load.log import open_log
+from scd_pipeline.load.log import read_log
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import commit_log, commit_table, ingest_and_apply, plan
 from scd_pipeline_tests.semantics.specification import requirement
@@ -119,7 +119,7 @@ def test_a_commit_that_another_commit_follows_is_not_a_conflict(
 def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another writer commits to both tables while the plan is computed; its write is then a conflict."""
     late = feed("one", ("a", 2, "Oslo"))
-    expected_plan, log = plan(loaded, CUSTOMER, [late]), open_log(loaded, CUSTOMER)
+    expected_plan, log = plan(loaded, CUSTOMER, [late]), read_log(loaded, CUSTOMER)
     original = load_plan.accept
 
     def after_another_writer(*args: Any, **more: Any) -> Any:
@@ -241,7 +241,7 @@ def test_exhausted_retries_fail_the_run_and_write_nothing(loaded: Warehouse, add
     writer = add_writer(5)
     with pytest.raises(RetriesExhausted, match="RETRIES_EXHAUSTED"):
         ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=writer.sleep))
-    assert "one" not in {batch.delivery for batch in open_log(loaded, CUSTOMER).batches()}
+    assert "one" not in {batch.delivery for batch in read_log(loaded, CUSTOMER).batches()}
     assert "Oslo" not in {row["city"] for row in history(loaded)}
     ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert "Oslo" in {row["city"] for row in history(loaded)}
