@@ -32,7 +32,7 @@ class OnePartition(dg.AutomationCondition[dg.AssetKey]):
         return dg.AutomationResult(context, context.candidate_subset.compute_intersection_with_partition_keys(chosen))
 
 
-def follow_dimensions(fact: Fact) -> dg.AutomationCondition[dg.AssetKey]:
+def rekey_after_dimensions(fact: Fact) -> dg.AutomationCondition[dg.AssetKey]:
     """Return the condition that requests a fact once after each load of one of its dimensions (S24).
 
     Unlike `AutomationCondition.eager()` it does not wait for missing partitions of a dimension: its partitions are
@@ -45,12 +45,12 @@ def follow_dimensions(fact: Fact) -> dg.AutomationCondition[dg.AssetKey]:
     was_requested = dg.AutomationCondition.newly_requested() & ~is_updated
     has_changes = is_updated.since(was_requested | dg.AutomationCondition.initial_evaluation())
     is_running = dg.AutomationCondition.any_deps_in_progress() | dg.AutomationCondition.in_progress()
-    return (OnePartition() & has_changes & ~is_running).with_label("follow_dimensions")
+    return (OnePartition() & has_changes & ~is_running).with_label("rekey_after_dimensions")
 
 
 def with_automation(assets: dg.AssetsDefinition, fact: Fact) -> dg.AssetsDefinition:
     """Return the assets of a fact with the automation condition on its table."""
-    table, condition = dg.AssetKey(fact.name), follow_dimensions(fact)
+    table, condition = dg.AssetKey(fact.name), rekey_after_dimensions(fact)
     return assets.map_asset_specs(
         lambda spec: spec.replace_attributes(automation_condition=condition) if spec.key == table else spec
     )

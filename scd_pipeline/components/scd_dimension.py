@@ -58,7 +58,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         default=False,
         description=(
             "Whether a fact is loaded after its dimensions by an automation condition and its sensor "
-            "`<fact>_automation`, instead of the sensor `<fact>_follows`."
+            "`<fact>_automation`, instead of the sensor `<fact>_rekey`."
         ),
     )
     load_cron: str = Field(default="0 5 * * *", description="Cron expression for loads of dimensions.")

@@ -56,7 +56,7 @@ def rekey_sensor(fact: Fact, job: Any, *, clock: Callable[[], float] = time.time
     keys = {dimension.name: dg.AssetKey(dimension.name) for dimension in fact.dimensions}
 
     @dg.sensor(
-        name=f"{dagster_name(fact.name)}_follows",
+        name=f"{dagster_name(fact.name)}_rekey",
         job=job,
         minimum_interval_seconds=30,
         description=(

@@ -270,7 +270,7 @@ def test_a_demo_passes_every_item(
     if name == "federal":
         evidence = {(row["table"], row["item"]): row["evidence"] for row in rows}
         assert evidence["dim_program", "audit_is_retained"].endswith("10 years; table property delta.appendOnly: true")
-        assert evidence["dim_program", "late_facts_are_rekeyed"] == "sensor fct_award_follows; docs/how-to/facts.md"
+        assert evidence["dim_program", "late_facts_are_rekeyed"] == "sensor fct_award_rekey; docs/how-to/facts.md"
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def test_a_code_location_is_described_by_what_its_schedules_run() -> None:
     assert set(check.ops) == {"check_dim_customer", "dim_customer_checklist_is_complete"}
     assert {"dim_customer:one_current_version", "dim_customer:checklist_is_complete"} <= set(check.checks)
     assert (maintain.gap_hours, maintain.ops, maintain.checks) == (31 * 24.0, ("maintain_dim_customer",), ())
-    assert {"fct_sale_follows", "alerts"} <= set(described.sensors)
+    assert {"fct_sale_rekey", "alerts"} <= set(described.sensors)
     assert described.alert_sensors == ("alerts",)
     ops = ("load_dim_customer", "maintain_dim_customer", "check_dim_customer")
     assert {described.pools[op] for op in ops} == {"delta/dim_customer"}

@@ -41,7 +41,7 @@ sensors
   alerts                                  a run fails
   dim_legislator_arrivals                 dim_legislator_job
   fct_committee_seat_arrivals             fct_committee_seat_job
-  fct_committee_seat_follows              fct_committee_seat_job
+  fct_committee_seat_rekey                fct_committee_seat_job
   maintain_dim_legislator_after_backfill  maintain_dim_legislator_job
   scd_partitions                          adds partitions
 checks

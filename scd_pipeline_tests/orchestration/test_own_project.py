@@ -219,7 +219,7 @@ def test_an_automation_condition_loads_a_fact_after_its_dimension() -> None:
     with_condition = ScdDimension(fact_automation=True).definitions(Declarations((CUSTOMER,), (SALE,)))
     with_sensor = ScdDimension().definitions(Declarations((CUSTOMER,), (SALE,)))
     sensors = [{sensor.name for sensor in location.sensors or ()} for location in (with_condition, with_sensor)]
-    assert sensors[0] ^ sensors[1] == {"fct_sale_automation", "fct_sale_follows"}
+    assert sensors[0] ^ sensors[1] == {"fct_sale_automation", "fct_sale_rekey"}
     assert "fct_sale_automation" in sensors[0]
     resources = {"warehouse": WarehouseResource(path="/x")}
     defs = dg.Definitions.merge(with_condition, dg.Definitions(resources=resources, executor=dg.in_process_executor))

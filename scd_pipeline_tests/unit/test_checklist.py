@@ -66,7 +66,7 @@ code_location:
         "dim_limit:one_current_version", "dim_limit:windows_have_both_ends", "dim_limit:windows_do_not_overlap",
         "dim_limit:expected_values_are_reproduced"]}
     - {name: maintain_dim_limit_schedule, cron: 0 3 * * 0, gap_hours: 168, ops: [maintain_dim_limit]}
-  sensors: [alerts, fct_cash_follows]
+  sensors: [alerts, fct_cash_rekey]
   alert_sensors: [alerts]
   pools: {load_dim_limit: delta/dim_limit, maintain_dim_limit: delta/dim_limit}
   load_attempts: {load_dim_limit: 5}
@@ -171,7 +171,7 @@ STATE | "dim_limit:windows_do_not_overlap", | <nothing>
 check windows_do_not_overlap: no schedule; schedule it daily (`check_cron`)
 
 # late_facts_are_rekeyed
-STATE | fct_cash_follows | others
+STATE | fct_cash_rekey | others
 no sensor re-keys fct_cash after a late change; define the facts by the component
 
 # late_facts_are_rekeyed (no page)
@@ -222,7 +222,7 @@ PASSED = {
     "vacuum_is_scheduled": "schedule maintain_dim_limit_schedule (0 3 * * 0); pool delta/dim_limit of loads and "
     "maintenance; delta.deletedFileRetentionDuration: interval 168 hours",
     "ends_are_checked": "check windows_have_both_ends; schedule check_dim_limit_schedule (0 7 * * *)",
-    "late_facts_are_rekeyed": "sensor fct_cash_follows; docs/facts.md",
+    "late_facts_are_rekeyed": "sensor fct_cash_rekey; docs/facts.md",
     "repair_has_a_runbook": "docs/runbooks.md: repair of duplicates",
     "audit_is_retained": "dim_limit.yaml:1: audit_retention_years: 7 years; table property delta.appendOnly: true",
     "alerts_are_sent": "sensor alerts by webhook",

@@ -78,7 +78,7 @@ def _late_facts(state: DimensionState) -> Result:
 
 def _rekey_sensor(fact: str, sensors: tuple[str, ...]) -> str | None:
     """Return the sensor that loads a fact after its dimensions, None if it has none."""
-    return next((name for name in (f"{fact}_follows", f"{fact}_automation") if name in sensors), None)
+    return next((name for name in (f"{fact}_rekey", f"{fact}_automation") if name in sensors), None)
 
 
 ITEMS = (
