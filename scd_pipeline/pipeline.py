@@ -305,7 +305,7 @@ class Pipeline:
         names = [keys] if isinstance(keys, str) else keys
         _check_columns(rows, [_text("time", time), *_texts("keys", names or dimension.key_names)])
         system_time = None if known_at is None else _time("known_at", known_at)
-        return queries.as_of_join(
+        return queries.join_as_of(
             self.warehouse, rows, dimension, time=time, keys=names, known_at=system_time, tolerance=tolerance
         )
 

@@ -149,7 +149,7 @@ def _join_as_of(
         key_columns = list(keys or dimension.key_names)
         for column in (time, *key_columns):
             _expect_column(column, rows.columns, file)
-        joined = queries.as_of_join(
+        joined = queries.join_as_of(
             warehouse, rows, dimension, time=time, keys=key_columns, known_at=known_at, tolerance=tolerance
         )
         with query_errors(lambda: (), location=file):

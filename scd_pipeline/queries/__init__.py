@@ -22,20 +22,20 @@ from scd_pipeline.queries.dimension import (
     quarantine,
     queried_table,
 )
-from scd_pipeline.queries.joins import as_of_join, overlap, with_dimensions
+from scd_pipeline.queries.joins import join_as_of, overlap, with_dimensions
 from scd_pipeline.queries.views import create_views, register, view_names
 
 __all__ = [
     "BATCHES_SUFFIX",
     "QUARANTINE_SUFFIX",
     "as_of",
-    "as_of_join",
     "audit",
     "batches",
     "create_views",
     "current",
     "history",
     "in_force",
+    "join_as_of",
     "key_names",
     "overlap",
     "quarantine",

@@ -61,7 +61,7 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
     return rows
 
 
-def as_of_join(
+def join_as_of(
     warehouse: Warehouse,
     rows: DataFrame,
     dimension: Dimension,

@@ -153,7 +153,7 @@ def test_a_transition_that_a_late_batch_invalidates_is_withdrawn(recorded: Wareh
     assert [row["born"] for row in now] == ["1989"]
     rows = recorded.spark.sql("SELECT 'p' AS player_id, timestamp'2019-02-15' AS at")
     tiers = [
-        queries.as_of_join(recorded, rows, PLAYER, time="at", known_at=moment).collect()[0]["player_tier"]
+        queries.join_as_of(recorded, rows, PLAYER, time="at", known_at=moment).collect()[0]["player_tier"]
         for moment in (before, after)
     ]
     assert tiers == [None, "Silver"]

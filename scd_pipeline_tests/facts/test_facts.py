@@ -87,7 +87,7 @@ def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehous
     )
     columns = ("play", "player_tier", "player_email", "player_born")
     events = recorded.table("fct_play").read().select("play", "played_at", "player_id")
-    as_of_event_time = queries.as_of_join(recorded, events, PLAYER, time="played_at").select(*columns)
+    as_of_event_time = queries.join_as_of(recorded, events, PLAYER, time="played_at").select(*columns)
     by_stored_key = queries.with_dimensions(recorded, PLAY).select(*columns)
     assert sorted(by_stored_key.collect(), key=str) == sorted(as_of_event_time.collect(), key=str)
     unknown = {row["play"] for row in facts(recorded) if row["player_key"] == -1}
@@ -277,7 +277,7 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
         [{name: row[name] for name in columns} for row in joined],
     )
     rows = played.spark.sql("SELECT 'p' AS player_id, timestamp'2019-03-05' AS at, 'x' AS player_level")
-    (row,) = queries.as_of_join(played, rows, PLAYER_SINCE, time="at").collect()
+    (row,) = queries.join_as_of(played, rows, PLAYER_SINCE, time="at").collect()
     assert (row["player_level"], row["player__level"], row["player_phone"]) == ("x", "Bronze", None)
     both = queries.overlap(played, PLAYER_SINCE, PLAYER_SINCE, on=[("player_id", "player_id")])
     assert {tuple(row) for row in both.select("left_level", "right_phone").collect()} == {
@@ -301,12 +301,12 @@ def test_a_version_that_is_older_than_the_tolerance_is_not_joined(recorded: Ware
     rows = recorded.spark.sql("SELECT 'p' AS who, timestamp'2019-03-05' AS at")
     tiers = []
     for tolerance in (dt.timedelta(days=4), dt.timedelta(days=4, microseconds=-1)):
-        joined = queries.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",), tolerance=tolerance)
+        joined = queries.join_as_of(recorded, rows, PLAYER, time="at", keys=("who",), tolerance=tolerance)
         tiers += [row["player_tier"] for row in joined.toArrow().to_pylist()]
     assert tiers == ["Bronze", None]
     for dimension, tolerance in ((PLAYER, dt.timedelta(-1)), (COUNTRY, dt.timedelta(1))):
         with pytest.raises(UsageError, match="TOLERANCE_"):
-            queries.as_of_join(recorded, rows, dimension, time="at", tolerance=tolerance)
+            queries.join_as_of(recorded, rows, dimension, time="at", tolerance=tolerance)
 
 
 @rule("S2", "S23")
@@ -317,7 +317,7 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         "SELECT * FROM VALUES ('p', timestamp'2019-03-05'), ('p', timestamp'2019-11-01'), ('q', timestamp'2019-03-05') "
         "AS t(who, at)"
     )
-    joined = queries.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",))
+    joined = queries.join_as_of(recorded, rows, PLAYER, time="at", keys=("who",))
     assert_same_rows(
         """
         | who | at         | player_tier |
@@ -328,7 +328,7 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         joined.toArrow().to_pylist(),
     )
     with pytest.raises(UsageError, match="JOIN_KEYS_INCOMPLETE"):
-        queries.as_of_join(recorded, rows, PLAYER, time="at", keys=("who", "at"))
+        queries.join_as_of(recorded, rows, PLAYER, time="at", keys=("who", "at"))
     both = queries.overlap(recorded, PLAYER, PLAYER, on=[("player_id", "player_id")])
     assert_same_rows(
         """

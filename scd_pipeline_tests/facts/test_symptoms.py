@@ -55,7 +55,7 @@ def test_a_training_set_has_the_tiers_as_of_its_event_times(recorded: Warehouse)
     """No row has a value that was not true yet at its time, as the tier Gold of the current version is."""
     spark = recorded.spark
     events = spark.createDataFrame(frame(PLAYS)).selectExpr("play", "cast(played_at AS timestamp)", "player_id")
-    rows = records(queries.as_of_join(recorded, events, PLAYER, time="played_at"))
+    rows = records(queries.join_as_of(recorded, events, PLAYER, time="played_at"))
     assert {row["play"]: row["player_tier"] for row in rows} == {"1": "Bronze", "2": "Bronze", "3": "Silver"}
 
 

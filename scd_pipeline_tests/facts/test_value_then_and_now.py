@@ -39,7 +39,7 @@ def test_a_play_has_the_tier_of_its_time_and_the_current_one(played: Warehouse) 
 def test_no_join_of_the_package_has_current_values() -> None:
     """Joins are as of the time of each row, by stored keys, or by overlapping windows; others can be written in SQL."""
     public = {name for name, f in inspect.getmembers(joins, inspect.isfunction) if f.__module__ == joins.__name__}
-    assert {name for name in public if not name.startswith("_")} == {"as_of_join", "overlap", "with_dimensions"}
+    assert {name for name in public if not name.startswith("_")} == {"join_as_of", "overlap", "with_dimensions"}
     assert [name for name in vars(Pipeline) if "join" in name] == ["join_as_of"]
-    for join in (queries.as_of_join, Pipeline.join_as_of):
+    for join in (queries.join_as_of, Pipeline.join_as_of):
         assert inspect.signature(join).parameters["time"].default is inspect.Parameter.empty

@@ -72,7 +72,7 @@ def test_a_table_without_an_audit_is_reported() -> None:
 
 def test_rows_of_a_join_have_no_surrogate_key_and_the_named_columns() -> None:
     rows: Any = SimpleNamespace(columns=["id", "Customer_Key", "t"])
-    code = raised(UsageError, lambda: queries.as_of_join(SimpleNamespace(), rows, CUSTOMER, time="t"))  # type: ignore[arg-type]
+    code = raised(UsageError, lambda: queries.join_as_of(SimpleNamespace(), rows, CUSTOMER, time="t"))  # type: ignore[arg-type]
     assert code == ("JOIN_COLUMN_EXISTS", "dim_customer", {"column": "customer_key"})
     missing = raised(UsageError, lambda: _check_columns(rows, ["id", "at"]))
     assert missing == ("NO_SUCH_COLUMN", "rows", {"names": "at", "columns": "id, Customer_Key, t"})
