@@ -157,7 +157,7 @@ class Pipeline:
         result = load(self.warehouse, declared, selected, run_id=_text("run_id", run_id), progress=_log.info)
         _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []
-        queries.create_views(self.warehouse, [declared.name], facts, failed=_log.warning)
+        queries.create_views(self.warehouse, [declared.name], facts, on_failure=_log.warning)
         if raise_on_rejection:
             result.raise_if_rejected()
         return result
@@ -392,7 +392,7 @@ class Pipeline:
         run = repair_without_log if without_log else repair.repair
         result = run(self.warehouse, dimension, now=time, actor=actor, reason=reason, run_id=run_id, dry_run=dry_run)
         if result.commit is not None:
-            queries.create_views(self.warehouse, [dimension.name], failed=_log.warning)
+            queries.create_views(self.warehouse, [dimension.name], on_failure=_log.warning)
         return result
 
     def status(self, *tables: Dimension | Fact, now: Time | None = None) -> status.Status:

@@ -119,7 +119,7 @@ def repair(
                 dry_run=dry_run,
             )
             if result.commit is not None:
-                create_views(warehouse, [declared.name], settings.declared_facts(dimension), failed=warn)
+                create_views(warehouse, [declared.name], settings.declared_facts(dimension), on_failure=warn)
             ordered = result.differences.orderBy(*[quote_name(name) for name in result.differences.columns[1:-1]])
             rows = collect(ordered, _PRINTED_DIFFERENCES if output.is_table else 0)
         if rows.values or not output.is_table:

@@ -96,7 +96,7 @@ def load(
             with progress(f"loading {item.name}", step, len(selected)) as task:
                 task(f"{item.name}: {pluralize(len(deliveries), 'delivery')}")
                 result = load_table(warehouse, item, deliveries, progress=task)
-                create_views(warehouse, [item.name], facts, failed=warn)
+                create_views(warehouse, [item.name], facts, on_failure=warn)
             keys = _partition_keys(item, deliveries)
             changed = [
                 (key, batch) for key, batch in zip(keys, result.results, strict=True) if batch.outcome != "unchanged"

@@ -67,7 +67,7 @@ def dimension_assets(
         assert audit is not None, "the load of a dimension records its audit"
         if facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id)):
             result = replace(result, table_version=added.newest)
-        create_views(warehouse, [dimension.name], facts, failed=log)
+        create_views(warehouse, [dimension.name], facts, on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
         details = {**load_metadata.warnings(result), **load_metadata.examples(result, dimension, audit)}
         return LoadReport(
@@ -119,7 +119,7 @@ def fact_assets(
         warehouse: Warehouse, deliveries: Sequence[Delivery], run_id: str, log: Callable[[str], None]
     ) -> LoadReport:
         result = load_table(warehouse, fact, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
-        create_views(warehouse, [fact.name], [fact], failed=log)
+        create_views(warehouse, [fact.name], [fact], on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
         return LoadReport(
             fact,

@@ -76,7 +76,7 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False, facts: Seque
             )
             # The views name versions of a history table. Other sessions cannot read a version a week after it was
             # written, unless it is the newest one.
-            create_views(opened, [dimension.name], facts, failed=context.log.warning)
+            create_views(opened, [dimension.name], facts, on_failure=context.log.warning)
         for done in results:
             if config.compacted is not None and done.table not in config.compacted:
                 continue

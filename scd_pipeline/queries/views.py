@@ -116,7 +116,7 @@ def create_views(
     names: Iterable[str] | None = None,
     facts: Sequence[Fact] = (),
     *,
-    failed: Callable[[str], None] | None = None,
+    on_failure: Callable[[str], None] | None = None,
 ) -> list[str]:
     """Create the views and table functions in the warehouse's schema, next to its tables.
 
@@ -124,40 +124,41 @@ def create_views(
         warehouse: The warehouse. In a folder no views are created, because no other session could find them.
         names: Only views that read one of these dimensions and facts are created; by default all.
         facts: The declarations of the facts whose `<fact>_joined` view is created.
-        failed: Called with a message for each view that cannot be created. After a load, which has committed, a failed
-            view is not an error.
+        on_failure: Called with a message for each view that cannot be created. After a load, which has committed,
+            a view that fails is not an error.
 
     Returns:
         The names of the created views.
 
     Raises:
         SetupError: A table does not exist.
-        Exception: Without `failed`, the error of Spark.
+        Exception: Without `on_failure`, the error of Spark.
     """
     if warehouse.schema is None:
         return []
     requested = None if names is None else tuple(names)
     tables: list[str] = []
-    with _report_failure(f"of {', '.join(requested or ['every table'])}", failed):
+    with _report_failure(f"views of {', '.join(requested or ['every table'])}", on_failure):
         tables = _declared_names(warehouse.tables(), requested or (), facts)
     created = []
-    for view in _ready_views(warehouse, tables, facts, failed=failed):
+    for view in _ready_views(warehouse, tables, facts, on_failure=on_failure):
         if requested is not None and set(requested).isdisjoint(view.tables):
             continue
-        with _report_failure(view.name, failed):
+        with _report_failure(f"view {view.name}", on_failure):
             view.create(warehouse.spark, warehouse.schema)
             created.append(view.name)
     return created
 
 
 @contextmanager
-def _report_failure(view: str, failed: Callable[[str], None] | None) -> Iterator[None]:
+def _report_failure(views: str, on_failure: Callable[[str], None] | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if failed is None:
+        if on_failure is None:
             raise
-        failed(f"view {view}: cannot create it: {first_line(error)}; the tables are written; the next load retries")
+        problem = f"cannot create the view: {first_line(error)}"
+        on_failure(f"{views}: {problem}; the tables are written; the next load retries")
 
 
 def _dimensions(names: Sequence[str]) -> list[str]:
@@ -190,19 +191,19 @@ def _ready_views(
     facts: Sequence[Fact],
     query: str | None = None,
     *,
-    failed: Callable[[str], None] | None = None,
+    on_failure: Callable[[str], None] | None = None,
 ) -> list[View]:
     """Return the views of the existing tables whose dimension or fact occurs in the query.
 
     A schema may contain damaged tables, tables that this user cannot read, and foreign tables of such names: with
-    `failed` they do not prevent the views of other tables.
+    `on_failure` they do not prevent the views of other tables.
     """
     fact_names = {fact.name for fact in facts}
     dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in fact_names]
     ready: list[View] = []
     with_windows: list[QueriedTable] = []
     for name in dimensions:
-        with _report_failure(f"of {name}", failed):
+        with _report_failure(f"views of {name}", on_failure):
             if StoredDeclaration.from_properties(warehouse.table(name).properties()) is None:
                 continue
             table = queried_table(warehouse, name)
@@ -210,12 +211,12 @@ def _ready_views(
             with_windows += [table] if table.has_windows else []
     for left, right in combinations(with_windows, 2):
         if left.key_names == right.key_names:
-            with _report_failure(f"of {left.name} and {right.name}", failed):
+            with _report_failure(f"views of {left.name} and {right.name}", on_failure):
                 ready.append(_overlap(warehouse, left, right))
     for fact in facts:
         is_loaded = {fact.name, *(d.name for d in fact.dimensions)} <= set(names)
         if is_loaded and _occurring([fact.name], query):
-            with _report_failure(f"of {fact.name}", failed):
+            with _report_failure(f"views of {fact.name}", on_failure):
                 ready.append(_joined(warehouse, fact))
     return ready
 

@@ -128,11 +128,11 @@ def test_a_view_that_cannot_be_created_does_not_block_the_others(store: Warehous
     store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")
     with pytest.raises(AnalysisException):
         queries.create_views(store, facts=[PLAY])
-    created = queries.create_views(store, facts=[PLAY], failed=failures.append)
+    created = queries.create_views(store, facts=[PLAY], on_failure=failures.append)
     store.spark.sql(f"DROP TABLE {table}")
     assert sorted(created) == [view for view in VIEWS if view != name]
     (line,) = failures
-    assert line.startswith(f"view {name}: cannot create it: ")
+    assert line.startswith(f"view {name}: cannot create the view: ")
 
 
 def test_a_dimension_that_cannot_be_read_does_not_block_the_views_of_others(store: Warehouse) -> None:
@@ -147,9 +147,9 @@ def test_a_dimension_that_cannot_be_read_does_not_block_the_views_of_others(stor
 
     failures = list[str]()
     with mock.patch.object(views, "queried_table", table):
-        created = queries.create_views(store, [PLAYER.name], [PLAY], failed=failures.append)
+        created = queries.create_views(store, [PLAYER.name], [PLAY], on_failure=failures.append)
     assert {"dim_player_current", "fct_play_joined"} <= set(created)
-    assert ["of dim_club" in line for line in failures] == [True]
+    assert ["views of dim_club" in line for line in failures] == [True]
 
 
 @pytest.mark.slow

@@ -285,8 +285,7 @@ def test_quality_daily_checks_late_facts_and_known_values(
         "duplicates_are_checked": f"check one_current_version; {daily}",
         "ends_are_checked": f"check windows_have_both_ends; {daily}",
         "overlaps_are_checked": f"check windows_do_not_overlap; {daily}",
-        "late_facts_are_rekeyed": "sensor fct_cash_transactions_rekey and fct_slot_play_rekey; "
-        "docs/how-to/facts.md",
+        "late_facts_are_rekeyed": "sensor fct_cash_transactions_rekey and fct_slot_play_rekey; docs/how-to/facts.md",
         "history_is_compared": f"check expected_values_are_reproduced; {daily}",
     }
     weekly = code_location(declared, check_cron="0 7 * * 1")
