@@ -14,7 +14,7 @@ from scd_pipeline.expressions import all_of, col, quote_name
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning
 
-WINDOW_KEY = "_version_key"
+VERSION_KEY = "_version_key"
 _FROM, _TO = "_version_from", "_version_to"
 
 
@@ -47,7 +47,7 @@ def key_as_of(
     if tolerance is not None:
         condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
     joined = rows.join(version_windows(versions, dimension), condition, "left")
-    surrogate_key = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
+    surrogate_key = F.coalesce(F.col(VERSION_KEY), F.lit(UNKNOWN_KEY)).alias(name)
     names = rows.columns if name in rows.columns else [*rows.columns, name]
     return joined.select(*[surrogate_key if column == name else col(column) for column in names])
 
@@ -62,20 +62,20 @@ def version_as_of(
     """
     windows = version_windows(versions, dimension)
     joined = rows.join(windows, is_in_force(dimension, keys=keys, time=time), "left")
-    version = F.when(F.col(WINDOW_KEY).isNotNull(), F.struct(*windows.columns))
+    version = F.when(F.col(VERSION_KEY).isNotNull(), F.struct(*windows.columns))
     return joined.select(*[col(column) for column in rows.columns], version.alias(name))
 
 
 def key_of_version(version: str) -> Column:
     """Return the surrogate key of the version in a column (`version_as_of`); -1 for NULL."""
-    return F.coalesce(col(version)[WINDOW_KEY], F.lit(UNKNOWN_KEY))
+    return F.coalesce(col(version)[VERSION_KEY], F.lit(UNKNOWN_KEY))
 
 
 def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
     """Return key and window of each version, in the columns that `is_in_force` uses; without the unknown member."""
     without_reserved = versions.where(col(dimension.surrogate_key) != UNKNOWN_KEY)
     return without_reserved.select(
-        col(dimension.surrogate_key).alias(WINDOW_KEY),
+        col(dimension.surrogate_key).alias(VERSION_KEY),
         *[col(key).alias(_key_column(number)) for number, key in enumerate(dimension.key_names)],
         (F.col(EFFECTIVE_FROM) if dimension.has_windows else beginning()).alias(_FROM),
         *([F.col(EFFECTIVE_TO).alias(_TO)] if dimension.has_windows else []),

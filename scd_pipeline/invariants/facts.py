@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Fact, Role
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.frames import union_all, with_broadcast
-from scd_pipeline.history.as_of import WINDOW_KEY, is_in_force, version_windows
+from scd_pipeline.history.as_of import VERSION_KEY, is_in_force, version_windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.invariants.check_descriptions import (
     GRAIN_IS_UNIQUE,
@@ -89,7 +89,7 @@ def keys_unlike_versions(
     def violating(column: str, role: Role) -> DataFrame:
         is_unknown = col(column).eqNullSafe(F.lit(UNKNOWN_KEY))
         in_force = partial(is_in_force, role.dimension, keys=role.key, time=fact.event_time)
-        fits = (col(column) == col(matched[column])[WINDOW_KEY]) & in_force(version=matched[column])
+        fits = (col(column) == col(matched[column])[VERSION_KEY]) & in_force(version=matched[column])
         differing = rows.where(~is_unknown & ~F.coalesce(fits, F.lit(False))).select(*grain)
         without_version = with_broadcast(rows.where(is_unknown).drop(*matched.values()), unknown[column])
         windows = version_windows(versions[role.dimension.name], role.dimension)
@@ -125,8 +125,8 @@ def _not_in_force(rows: DataFrame, fact: Fact, role: Role, column: str, versions
         return rows.where(~is_unknown)
     windows = version_windows(versions, role.dimension)
     in_force = is_in_force(role.dimension, keys=role.key, time=fact.event_time)
-    joined = rows.join(windows, in_force & (is_unknown | (col(column) == F.col(WINDOW_KEY))), "left")
-    is_violation = is_unknown == F.col(WINDOW_KEY).isNotNull()
+    joined = rows.join(windows, in_force & (is_unknown | (col(column) == F.col(VERSION_KEY))), "left")
+    is_violation = is_unknown == F.col(VERSION_KEY).isNotNull()
     return joined.where(is_violation).select(*[col(name) for name in rows.columns])
 
 
