@@ -339,7 +339,7 @@ def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRej
     A row of such a time is a bad row, but a snapshot would retire the entities that it omits at that time.
     """
     batch = delivery.batch
-    if problem := delivery.delivery.missing_time(dimension):
+    if problem := delivery.delivery.time_problem(dimension):
         return BatchRejected("NO_TIME", batch.id, reason=problem)
     if batch.at is None or not batch.is_snapshot or batch.withdrawn:
         return None

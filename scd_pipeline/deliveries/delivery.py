@@ -155,7 +155,7 @@ class Delivery:
         ignores_name = is_discovered or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at)
         return None if ignores_name else to_instant(self.name)
 
-    def missing_time(self, dimension: Dimension) -> str:
+    def time_problem(self, dimension: Dimension) -> str:
         """Return why neither the delivery nor its rows have a time (S4); an empty text if one of them has."""
         channel = self.declared_channel(dimension)
         if self.withdrawn or self.time(dimension) is not None:
@@ -181,7 +181,7 @@ class Delivery:
             details = {"rules": ", ".join(unknown), "expected": ", ".join(OVERRIDABLE_RULES)}
             hint = did_you_mean(unknown[0], OVERRIDABLE_RULES)
             raise SourceDataError("UNKNOWN_RULE", self.location, **details, hint=hint)
-        if self.path is None and (reason := self.missing_time(dimension)):
+        if self.path is None and (reason := self.time_problem(dimension)):
             raise SourceDataError("NO_TIME", self.location, reason=reason)
         return Batch(
             source=self.source,

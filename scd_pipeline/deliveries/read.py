@@ -199,10 +199,10 @@ def _halves(items: Sequence[_Item]) -> tuple[Sequence[_Item], Sequence[_Item]]:
 
 def _reject(delivery: PendingDelivery, error: _Unreadable) -> BatchResult:
     """Return the rejection; a table version whose files no longer exist is `missing`, and fails no load."""
-    is_past = error.code == "DELIVERY_MISSING" and delivery.delivery.table_version is not None
-    code = "TABLE_VERSION_MISSING" if is_past else error.code
+    is_missing_table_version = error.code == "DELIVERY_MISSING" and delivery.delivery.table_version is not None
+    code = "TABLE_VERSION_MISSING" if is_missing_table_version else error.code
     return delivery.result(
-        "missing" if is_past else "rejected", BatchRejected(code, delivery.batch.id, **error.details)
+        "missing" if is_missing_table_version else "rejected", BatchRejected(code, delivery.batch.id, **error.details)
     )
 
 
@@ -499,14 +499,14 @@ def _parquet_columns(spark: SparkSession, path: Path) -> str:
         files = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(("_", "."))]
     if not files or not all(file.is_file() for file in files):
         return ""
-    texts, fine = set(), []
+    schemas, nanosecond_columns = set(), []
     for file in files:
         with pyarrow.parquet.ParquetFile(file) as opened:
-            texts.add(json.dumps([[field.name, str(field.type)] for field in opened.schema_arrow]))
-            fine += _nanosecond_columns(opened.schema)
-    if fine and str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() != "true":
-        raise _Unreadable("NANOSECONDS", columns=join_names(list(dict.fromkeys(fine))))
-    return texts.pop() if len(texts) == 1 else ""
+            schemas.add(json.dumps([[field.name, str(field.type)] for field in opened.schema_arrow]))
+            nanosecond_columns += _nanosecond_columns(opened.schema)
+    if nanosecond_columns and str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() != "true":
+        raise _Unreadable("NANOSECONDS", columns=join_names(list(dict.fromkeys(nanosecond_columns))))
+    return schemas.pop() if len(schemas) == 1 else ""
 
 
 def _nanosecond_columns(schema: pyarrow.parquet.ParquetSchema) -> list[str]:

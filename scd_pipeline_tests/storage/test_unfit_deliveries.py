@@ -595,9 +595,9 @@ def test_an_invalid_date_in_a_name_is_a_missing_time(tmp_path: Path, source: Sou
         (tmp_path / f"c_2024-02-{day}.csv").write_text("id,city,at\n")
     dimension = Dimension("dim_c", "id", {"city": 2}, source)
     good, bad = discover(dimension, None, base=tmp_path)
-    assert (good.at, good.missing_time(dimension)) == (utc(2024, 2, 28), "")
+    assert (good.at, good.time_problem(dimension)) == (utc(2024, 2, 28), "")
     problem = "2024-02-30 in the name of c_2024-02-30.csv is not a date of the calendar"
-    assert (bad.at, bad.missing_time(dimension)) == (None, problem)
+    assert (bad.at, bad.time_problem(dimension)) == (None, problem)
 
 
 def test_a_path_is_not_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
