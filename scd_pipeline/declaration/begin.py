@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
-from scd_pipeline.declaration.times import OPEN_END, canonical_time, moment
+from scd_pipeline.declaration.times import OPEN_END, canonical_time, to_datetime
 
 
 @checked_arguments
@@ -30,4 +30,4 @@ class Begin:
     @property
     def at_time(self) -> datetime:
         """Return `at` as a time in UTC."""
-        return moment(self.at)
+        return to_datetime(self.at)

@@ -20,7 +20,7 @@ from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.table_properties import property_texts
 from scd_pipeline.declaration.tables import table_names
-from scd_pipeline.declaration.times import NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, moment
+from scd_pipeline.declaration.times import NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, to_datetime
 from scd_pipeline.errors import DeclarationWarning
 
 HASH = "hash"
@@ -213,7 +213,7 @@ class Dimension:
     @property
     def open_end_time(self) -> datetime:
         """`computed_open_end` as a time in UTC."""
-        return moment(self.computed_open_end)
+        return to_datetime(self.computed_open_end)
 
     @property
     def existence_source(self) -> Source:

@@ -21,7 +21,7 @@ DELIVERY_TIME = "_scd.at"
 
 Report = Callable[[str, str, str, str], None]
 _TIME_TYPES = ("timestamp", "date")
-_PLAIN = Source("plain")
+_DEFAULT_SOURCE = Source("plain")
 
 
 @checked_arguments
@@ -268,7 +268,7 @@ def _check_options(fact: Fact, report: Report) -> None:
 def _check_source(fact: Fact, report: Report) -> None:
     path = f"sources.{fact.source.name}"
     for option in ("attributes", "existence", "retire_guard"):
-        if getattr(fact.source, option) != getattr(_PLAIN, option):
+        if getattr(fact.source, option) != getattr(_DEFAULT_SOURCE, option):
             report("NOT_APPLICABLE", f"{path}.{option}", "is an option for the sources of dimensions", "remove it")
     if fact.source.snapshot is not None or fact.source.feed is None:
         report("FACT_SOURCE", path, "a fact is delivered by a feed", "write `feed:` with its path")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
-from scd_pipeline.declaration.times import canonical_time, moment
+from scd_pipeline.declaration.times import canonical_time, to_datetime
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -55,4 +55,4 @@ class ExpectedValue:
     @property
     def time(self) -> dt.datetime:
         """Return `as_of` as a time in UTC."""
-        return moment(self.as_of)
+        return to_datetime(self.as_of)

@@ -40,7 +40,7 @@ def canonical_time(value: Any) -> Any:
     return value if time is None else time.replace(tzinfo=None).isoformat(" ")
 
 
-def moment(text: str) -> datetime:
+def to_datetime(text: str) -> datetime:
     """Return a validated text as a time in UTC."""
     time = parse_time(text)
     assert time is not None, text  # validated when the declaration was created

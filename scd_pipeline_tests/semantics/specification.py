@@ -41,7 +41,7 @@ from typing import Any
 import pytest
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, KeyColumn, Snapshot, Source, parse
-from scd_pipeline.declaration.times import moment
+from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.text_tables import header
 from scd_pipeline_tests.text_tables import parse as parse_table
@@ -117,7 +117,7 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
         tuple(_attr(dimension, attribute) for attribute in dimension.attributes),
         tuple(_src(source, source.name == deciding) for source in dimension.sources),
         open_end=_naive(dimension.open_end_time),
-        begin=(_naive(begin.at_time), _naive(moment(begin.for_first_changes_until))) if begin else None,
+        begin=(_naive(begin.at_time), _naive(to_datetime(begin.for_first_changes_until))) if begin else None,
         deleted_rows=dimension.deleted_rows,
         deleted_at=dimension.deleted_at,
         retire_guard=o.Guard(guard.share, guard.at_least),

@@ -30,7 +30,7 @@ from scd_pipeline.declaration import (
 )
 from scd_pipeline.declaration.checks.dimension import audit_columns
 from scd_pipeline.declaration.table_properties import interval_hours
-from scd_pipeline.declaration.times import moment
+from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests.unit.test_yaml_faults import located_codes
@@ -150,7 +150,7 @@ def test_types_and_times_are_stored_in_one_form() -> None:
     begin = Begin("2000-01-01", "2020-01-01 12:00:00.5")
     assert begin == Begin("2000-01-01 00:00:00", "2020-01-01T12:00:00.500+00:00")
     assert begin.at_time == datetime(2000, 1, 1, tzinfo=timezone.utc)
-    assert moment(begin.for_first_changes_until) == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
+    assert to_datetime(begin.for_first_changes_until) == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
 
 
 def test_files_can_be_retained_as_long_as_the_history_of_the_table() -> None:

@@ -105,11 +105,11 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
             problem = f"type {int(draft.scd)} does not allow `untracked`"
             errors.add("NOT_APPLICABLE", f"{path}.untracked", problem, "write scd: 1, or remove it")
     set_frozen_fields(draft, column_names=check_attribute_names(errors, path, draft))
-    _check_exceptions(errors, path, draft)
+    _check_fallbacks(errors, path, draft)
     return draft
 
 
-def _check_exceptions(errors: ErrorCollector, path: str, draft: Attribute) -> None:
+def _check_fallbacks(errors: ErrorCollector, path: str, draft: Attribute) -> None:
     """Check the options for a missing column and for a bad value."""
     declared = {"missing": (draft.missing, MISSING), "on_bad_value": (draft.on_bad_value, ON_BAD_VALUE)}
     for option, (choice, choices) in declared.items():

@@ -29,13 +29,13 @@ Report = Callable[[int, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class UnquotedTime:
     """The text of a date or time that is not quoted."""
 
     text: str
 
 
-class Unreadable(Exception):
+class UnreadableScalar(Exception):
     """A scalar whose text is not a value of its YAML type."""
 
 
@@ -97,20 +97,20 @@ def foreign_tag(node: Node) -> str | None:
 
 
 def parse_scalar(node: ScalarNode) -> Any:
-    """Return the scalar as a Python value, and a date or time as a Stamp.
+    """Return the scalar as a Python value, and a date or time as an UnquotedTime.
 
     Raises:
-        Unreadable: The text is not a value of its YAML type.
+        UnreadableScalar: The text is not a value of its YAML type.
     """
     name = node.tag.removeprefix(_TAG)
     if node.tag in TEXT_TAGS:
         return node.value
     if name == "timestamp":
-        return Stamp(node.value)
+        return UnquotedTime(node.value)
     try:
         return _READERS[name](yaml.SafeLoader(""), node)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
-        raise Unreadable(READ_AS[name]) from error
+        raise UnreadableScalar(READ_AS[name]) from error
 
 
 _READERS: dict[str, Callable[[yaml.SafeLoader, ScalarNode], Any]] = {

@@ -19,8 +19,8 @@ from scd_pipeline.declaration.yaml.nodes import (
     MERGE,
     READ_AS,
     TEXT_TAGS,
-    Stamp,
-    Unreadable,
+    UnquotedTime,
+    UnreadableScalar,
     foreign_tag,
     is_nothing,
     line_number,
@@ -350,11 +350,11 @@ class DimensionReader:
     def scalar(self, path: str, node: ScalarNode, kind: Kind) -> Any:
         try:
             value = parse_scalar(node)
-        except Unreadable as error:
+        except UnreadableScalar as error:
             problem = f"{short_repr(node.value)} looks like {error}, but cannot be read as such"
             self.report("UNQUOTED_TEXT", path, problem, "put it in quotes if it is text")
             return None
-        if isinstance(value, Stamp) and kind in (Kind.TIME, Kind.TIME_OR_NULL, Kind.SCALAR):
+        if isinstance(value, UnquotedTime) and kind in (Kind.TIME, Kind.TIME_OR_NULL, Kind.SCALAR):
             value = value.text
         if value is None and kind in (Kind.MISSING, Kind.ON_BAD_VALUE, Kind.TIME_OR_NULL) and node.value in _NULL:
             value = "null"  # a choice that YAML reads as no value
