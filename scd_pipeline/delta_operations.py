@@ -29,6 +29,6 @@ CHANGES_NO_ROW = {
 }
 """Operations in a Delta table's history that change none of its rows."""
 
-EARLIER_VERSIONS = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+ENFORCE_TIME_TRAVEL_RETENTION = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 """Whether Delta refuses a version that is not the newest one and was written before the retention of files, by default
 a week. Its files may exist: a VACUUM deletes them once the version has been replaced for that time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
-from scd_pipeline.delta_operations import EARLIER_VERSIONS
+from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 
 REBUILT_BY: dict[str, str] = {
     LOG_SUFFIX: "no other table can rebuild it; restore the files that it had",
@@ -15,7 +15,9 @@ REBUILT_BY: dict[str, str] = {
 """How a missing table is rebuilt, by the suffix of its name; the table of a dimension or a fact has no suffix."""
 
 
-_OF_AN_OLD_VERSION = f" (if Delta refuses a version of more than a week ago, first `SET {EARLIER_VERSIONS} = false`)"
+_OF_AN_OLD_VERSION = (
+    f" (if Delta refuses a version of more than a week ago, first `SET {ENFORCE_TIME_TRAVEL_RETENTION} = false`)"
+)
 
 
 def table_kind(table: str) -> str:

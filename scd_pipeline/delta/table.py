@@ -15,7 +15,7 @@ from pyspark.sql.utils import is_remote
 
 from scd_pipeline.declaration.table_properties import V_ORDER
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
-from scd_pipeline.delta_operations import EARLIER_VERSIONS
+from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import ConflictError, UnsupportedDelta, UsageError, first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.spark.settings import temporary_settings
@@ -42,7 +42,7 @@ _MISSING = (
     "PATH_NOT_FOUND",
     "is not a Delta table",
 )
-# Delta refuses a version that another writer has replaced, if it is old (`EARLIER_VERSIONS`).
+# Delta refuses a version that another writer has replaced, if it is old (`ENFORCE_TIME_TRAVEL_RETENTION`).
 _VERSION_EXPIRED = "DELTA_UNSUPPORTED_TIME_TRAVEL"
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _APP_VERSION = "spark.databricks.delta.write.txnVersion"
@@ -426,7 +426,7 @@ def set_time_format(spark: SparkSession) -> None:
 def allow_earlier_versions(spark: SparkSession) -> None:
     """Let the session read every table version whose files exist, unless a managed service refuses the setting."""
     with suppress(PySparkException, Py4JError):
-        spark.conf.set(EARLIER_VERSIONS, "false")
+        spark.conf.set(ENFORCE_TIME_TRAVEL_RETENTION, "false")
 
 
 @contextmanager

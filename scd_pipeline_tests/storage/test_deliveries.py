@@ -22,7 +22,7 @@ from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.deliveries.source_commits import PartitionChanges, partition_changes
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.delta_operations import EARLIER_VERSIONS
+from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.operations.status import status
@@ -50,7 +50,7 @@ def test_a_version_is_loaded_although_the_retention_of_its_files_has_passed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """By default Delta refuses every version but the newest one, although it has the files."""
-    spark.conf.unset(EARLIER_VERSIONS)
+    spark.conf.unset(ENFORCE_TIME_TRAVEL_RETENTION)
     path, opened = str(tmp_path / "customers"), Warehouse(spark, tmp_path / "warehouse")
     for city in ("Rome", "Oslo"):
         spark.sql(f"SELECT 'a' AS id, '{city}' AS city").write.format("delta").mode("overwrite").save(path)

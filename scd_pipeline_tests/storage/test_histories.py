@@ -10,10 +10,12 @@ import pytest
 from scd_pipeline.delta.commits import METADATA_KEY, HighWaterMark, PipelineCommit, _foreign_after
 from scd_pipeline.delta.repair_instructions import repair_instructions
 from scd_pipeline.delta.upstream import log_error
-from scd_pipeline.delta_operations import EARLIER_VERSIONS
+from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 
 PIPELINE = "PIPELINE"
-RESTORE = f"`R` (if Delta refuses a version of more than a week ago, first `SET {EARLIER_VERSIONS} = false`)"
+RESTORE = (
+    f"`R` (if Delta refuses a version of more than a week ago, first `SET {ENFORCE_TIME_TRAVEL_RETENTION} = false`)"
+)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from scd_pipeline.delta import history_table
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.delta_operations import EARLIER_VERSIONS
+from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import ingest_and_apply, load
@@ -401,7 +401,7 @@ def test_a_killed_load_is_completed_although_the_retention_of_files_has_passed(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By default Delta refuses the version of the history that the dimension records, although it has its files."""
-    in_rome.spark.conf.unset(EARLIER_VERSIONS)
+    in_rome.spark.conf.unset(ENFORCE_TIME_TRAVEL_RETENTION)
     opened = Warehouse(in_rome.spark, in_rome.path)
     load(opened, SPLIT, [feed("one", ("a", 2, "Oslo"))])
     opened.table(HISTORY).set_properties({"delta.deletedFileRetentionDuration": "interval 1 second"})
