@@ -223,13 +223,13 @@ class SetupError(ScdError):
     exit_code = 5
 
 
-_CALL_OF_JAVA = re.compile(r"An error occurred while calling \S+\.\n: ")
+_PY4J_PREFIX = re.compile(r"An error occurred while calling \S+\.\n: ")
 """Matches what py4j writes before the message of an error of Java."""
 
 
 def message_text(error: BaseException) -> str:
     """Return the message of an error; if it is an error of Java, without the text that py4j puts before it."""
-    return _CALL_OF_JAVA.sub("", str(error), count=1)
+    return _PY4J_PREFIX.sub("", str(error), count=1)
 
 
 def first_line(error: BaseException) -> str:

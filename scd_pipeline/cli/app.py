@@ -57,7 +57,7 @@ for _commands in _SECTIONS.values():
         scd.add_command(_command)
 
 
-def _is_no_call_of_java(record: logging.LogRecord) -> bool:
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
     """Return whether a record is not from py4j, which logs its errors in addition to raising them, as at Ctrl-C."""
     return record.module != "java_gateway"
 
@@ -65,7 +65,7 @@ def _is_no_call_of_java(record: logging.LogRecord) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `scd` and return its exit code."""
     options: dict[str, object] = {}
-    logging.getLogger().addFilter(_is_no_call_of_java)
+    logging.getLogger().addFilter(_is_not_from_py4j)
     for stream in (sys.stdout, sys.stderr):  # the encoding of a terminal may lack characters of the rows
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -12,7 +12,7 @@ import click
 
 from scd_pipeline.cli.console import report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, limit_option, with_output, with_settings
-from scd_pipeline.cli.read_only import expect_query
+from scd_pipeline.cli.read_only import require_query
 from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.cli.spark_errors import query_errors
@@ -62,7 +62,7 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
             return
         queries.register(warehouse, facts=facts, query=query)
         with query_errors(lambda: queries.view_names(warehouse, facts), check=True):
-            expect_query(warehouse.spark, query)
+            require_query(warehouse.spark, query)
         with query_errors(lambda: queries.view_names(warehouse, facts)):
             _write(warehouse.spark.sql(query), output)
 
@@ -148,7 +148,7 @@ def _join_as_of(
         rows = _read_file(warehouse.spark, file)
         key_columns = list(keys or dimension.key_names)
         for column in (time, *key_columns):
-            _expect_column(column, rows.columns, file)
+            _require_column(column, rows.columns, file)
         joined = queries.join_as_of(
             warehouse, rows, dimension, time=time, keys=key_columns, known_at=known_at, tolerance=tolerance
         )
@@ -277,12 +277,12 @@ def _filter(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
         name, equals, value = condition.partition("=")
         if not equals:
             raise UsageError("INVALID_CONDITION", condition, columns=", ".join(rows.columns))
-        _expect_column(name, rows.columns, condition)
+        _require_column(name, rows.columns, condition)
         rows = rows.where(text_column(rows, name) == value)
     return rows
 
 
-def _expect_column(name: str, columns: Sequence[str], location: str) -> None:
+def _require_column(name: str, columns: Sequence[str], location: str) -> None:
     from scd_pipeline.texts import did_you_mean
 
     if name not in columns:

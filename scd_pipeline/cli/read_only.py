@@ -26,7 +26,7 @@ _OUTSIDE_SQL = re.compile(r"\b((try_)?reflect|java_method)\(|\bScriptTransformat
 """How Spark's plans show calls of Java methods and of programs."""
 
 
-def expect_query(spark: SparkSession, text: str) -> None:
+def require_query(spark: SparkSession, text: str) -> None:
     """Check that the text only reads, without running it.
 
     Spark itself parses it where its grammar allows a query and nothing else, to the end of the text.

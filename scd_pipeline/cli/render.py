@@ -53,7 +53,7 @@ class Output:
         if self.format != "parquet":
             self.write(collect(frame, self.limit))
             return
-        self._expect_unique(frame.columns)
+        self._require_unique(frame.columns)
         rows = (frame.limit(self.limit + 1) if self.limit else frame).toArrow()
         has_more = bool(self.limit) and rows.num_rows > self.limit
         self._write_parquet(rows.slice(0, self.limit) if has_more else rows)
@@ -73,7 +73,7 @@ class Output:
             UsageError: Two columns have one name, which JSON and Parquet do not allow; or the file cannot be written.
         """
         if self.format in ("json", "parquet"):
-            self._expect_unique(rows.names)
+            self._require_unique(rows.names)
         if self.format == "parquet":
             self._write_parquet(_to_arrow(rows))
         elif self.file is not None:
@@ -110,7 +110,7 @@ class Output:
         except OSError as error:
             raise UsageError("OUTPUT_FILE", str(self.file), reason=error.strerror or str(error)) from error
 
-    def _expect_unique(self, names: Sequence[str]) -> None:
+    def _require_unique(self, names: Sequence[str]) -> None:
         repeated = sorted({name for name in names if list(names).count(name) > 1})
         if repeated:
             raise UsageError("DUPLICATE_OUTPUT_COLUMN", columns=", ".join(repeated), format=self.format)

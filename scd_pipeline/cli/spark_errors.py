@@ -39,7 +39,7 @@ def query_errors(names: Callable[[], Sequence[str]], *, location: str = "query",
     Args:
         names: Returns the names of the tables that a query can read.
         location: The query or the file.
-        check: Whether the query is checked by `read_only.expect_query`, which puts a line before it.
+        check: Whether the query is checked by `read_only.require_query`, which puts a line before it.
     """
     from pyspark.errors import ParseException, PySparkException
 

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
-from scd_pipeline.cli.read_only import expect_query
+from scd_pipeline.cli.read_only import require_query
 from scd_pipeline.errors import UsageError
 
 QUERIES = r"""
@@ -99,13 +99,13 @@ def shop(spark: SparkSession, warehouse: Path) -> str:
 def test_only_queries_are_allowed(spark: SparkSession, shop: str) -> None:
     table = f"delta.`{shop}`"
     for query in lines(QUERIES):
-        expect_query(spark, query)
+        require_query(spark, query)
     for statement in lines(STATEMENTS, table=table):
         with pytest.raises(PySparkException):
-            expect_query(spark, statement)
+            require_query(spark, statement)
     for query in lines(OUTSIDE_SQL, columns=", ".join(f"{n} AS c{n}" for n in range(60))):
         with pytest.raises(UsageError, match="QUERY_CALLS_PROGRAM"):
-            expect_query(spark, query)
+            require_query(spark, query)
     assert len(spark.sql(f"DESCRIBE HISTORY {table}").collect()) == 1, "nothing was written"
     assert spark.sql("SELECT * FROM shop").collect() == [(1,)]
     seen = spark.sql("SELECT reflect('java.lang.System', 'getProperty', 'scd_test')").collect()[0][0]
