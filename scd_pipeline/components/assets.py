@@ -10,7 +10,7 @@ import dagster as dg
 
 from scd_pipeline.components import definition_metadata, load_metadata
 from scd_pipeline.components.load_step import load_step
-from scd_pipeline.components.overdue import DeliveryLimits
+from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import LoadReport
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
@@ -29,7 +29,7 @@ def dimension_assets(
     *,
     facts: Sequence[Fact] = (),
     freshness: dg.FreshnessPolicy | None = None,
-    limits: DeliveryLimits | None = None,
+    limits: OverdueLimits | None = None,
 ) -> dg.AssetsDefinition:
     """Return the change log, table and audit of a dimension, materialized by one step with the resource `warehouse`.
 
@@ -90,7 +90,7 @@ def dimension_assets(
 
 
 def fact_assets(
-    fact: Fact, *, freshness: dg.FreshnessPolicy | None = None, limits: DeliveryLimits | None = None
+    fact: Fact, *, freshness: dg.FreshnessPolicy | None = None, limits: OverdueLimits | None = None
 ) -> dg.AssetsDefinition:
     """Return the change log and table of a fact; a run of any partition re-keys the whole fact.
 

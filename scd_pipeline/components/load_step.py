@@ -17,7 +17,7 @@ from pydantic import Field
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
 from scd_pipeline.components.names import ATTEMPTS_TAG, load_op_name, pool_name
-from scd_pipeline.components.overdue import DeliveryLimits
+from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import (
     LoadReport,
     not_materialized,
@@ -61,7 +61,7 @@ def load_step(
     specs: Sequence[dg.AssetSpec],
     load: LoadTables,
     *,
-    limits: DeliveryLimits | None = None,
+    limits: OverdueLimits | None = None,
 ) -> dg.AssetsDefinition:
     """Return the one step that materializes the assets of a dimension or a fact.
 
@@ -123,7 +123,7 @@ def _load_and_record(
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
-    limits: DeliveryLimits | None,
+    limits: OverdueLimits | None,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
     has_partitions = context.has_partition_key or context.has_partition_key_range
@@ -179,7 +179,7 @@ def _load(
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
-    limits: DeliveryLimits | None,
+    limits: OverdueLimits | None,
 ) -> _PartitionedLoad:
     """Load the deliveries of the requested partitions.
 

@@ -22,26 +22,26 @@ from scd_pipeline.operations.status import last_deliveries
 
 
 @dataclass(frozen=True)
-class DeliveryLimits:
+class OverdueLimits:
     """How long after the business time of its last delivery each source is overdue.
 
     Attributes:
         dimension: The dimension, or the dimension of the same shape as a fact.
-        limits: The time allowed, by source; sources without a limit are never overdue.
+        allowed: The time allowed, by source; sources without a limit are never overdue.
         clock: Returns the current time, in seconds since 1970.
     """
 
     dimension: Dimension
-    limits: Mapping[str, timedelta]
+    allowed: Mapping[str, timedelta]
     clock: Callable[[], float] = time.time
 
-    def evaluate(self, context: dg.OpExecutionContext, warehouse: Warehouse) -> dg.AssetCheckResult:
+    def evaluate_and_alert(self, context: dg.OpExecutionContext, warehouse: Warehouse) -> dg.AssetCheckResult:
         """Return the result of the check; send an alert if a source is overdue."""
         now = datetime.fromtimestamp(self.clock(), timezone.utc)
         last = last_deliveries(warehouse, self.dimension)
         ages = {name: (delivery, now - at) for name, (delivery, at) in last.items() if at is not None}
-        overdue = [name for name, limit in self.limits.items() if name not in ages or ages[name][1] > limit]
-        texts = {name: "{}, {} ago".format(*ages[name]) if name in ages else "no delivery yet" for name in self.limits}
+        overdue = [name for name, limit in self.allowed.items() if name not in ages or ages[name][1] > limit]
+        texts = {name: "{}, {} ago".format(*ages[name]) if name in ages else "no delivery yet" for name in self.allowed}
         if overdue:
             text = "; ".join(f"{name}: {texts[name]}" for name in overdue)
             alert_from_run(context, f"{self.dimension.name} is overdue", text)
@@ -54,9 +54,9 @@ class DeliveryLimits:
         )
 
 
-def delivery_limits(
+def overdue_limits(
     dimension: Dimension, hours: float | None, *, clock: Callable[[], float] = time.time
-) -> DeliveryLimits | None:
+) -> OverdueLimits | None:
     """Return the limits of the sources; None if neither `hours` nor a source limits the time.
 
     Args:
@@ -64,14 +64,16 @@ def delivery_limits(
         hours: The time allowed for sources that do not declare their own.
         clock: Returns the current time, in seconds since 1970.
     """
-    allowed = {s.name: hours if s.overdue_after_hours is None else s.overdue_after_hours for s in dimension.sources}
-    limits = {name: timedelta(hours=limit) for name, limit in allowed.items() if limit is not None}
-    return DeliveryLimits(dimension, limits, clock) if limits else None
+    limits = {s.name: hours if s.overdue_after_hours is None else s.overdue_after_hours for s in dimension.sources}
+    allowed = {name: timedelta(hours=limit) for name, limit in limits.items() if limit is not None}
+    return OverdueLimits(dimension, allowed, clock) if allowed else None
 
 
-def overdue_check(limits: DeliveryLimits) -> dg.AssetChecksDefinition:
+def overdue_check(limits: OverdueLimits) -> dg.AssetChecksDefinition:
     """Return the check that each source has delivered in time, according to the business time of its last delivery."""
-    intervals = ", ".join(f"{name} every {limit / timedelta(hours=1):g} hours" for name, limit in limits.limits.items())
+    intervals = ", ".join(
+        f"{name} every {limit / timedelta(hours=1):g} hours" for name, limit in limits.allowed.items()
+    )
     table = limits.dimension.name
 
     @dg.asset_check(
@@ -84,6 +86,6 @@ def overdue_check(limits: DeliveryLimits) -> dg.AssetChecksDefinition:
         context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource
     ) -> dg.AssetCheckResult:
         with as_dagster_failure():
-            return limits.evaluate(context.op_execution_context, warehouse.open())
+            return limits.evaluate_and_alert(context.op_execution_context, warehouse.open())
 
     return check_last_deliveries

@@ -11,7 +11,7 @@ import dagster as dg
 from scd_pipeline.components import load_metadata
 from scd_pipeline.components.check_results import alert_of_failed_checks, as_evaluation, check_result
 from scd_pipeline.components.dagster_internals import plan_materialization, planned_checks, report_check
-from scd_pipeline.components.overdue import DeliveryLimits
+from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
@@ -147,7 +147,7 @@ def record_rejected(
 
 
 def run_planned_checks(
-    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: DeliveryLimits | None, warehouse: Warehouse
+    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
 ) -> None:
     """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
 
@@ -168,7 +168,7 @@ def run_planned_checks(
 
 
 def _planned_results(
-    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: DeliveryLimits | None, warehouse: Warehouse
+    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
 ) -> Iterator[dg.AssetCheckResult]:
     planned = planned_checks(context, dg.AssetKey(declared.name))
     names = [name for name in planned if name in check_names(declared)]
@@ -178,4 +178,4 @@ def _planned_results(
         yield from (check_result(declared.name, name, results.get(name)) for name in names)
     log = dg.AssetKey(declared.name + LOG_SUFFIX)
     if limits is not None and SOURCES_ARE_ON_TIME in planned_checks(context, log):
-        yield limits.evaluate(context.op_execution_context, warehouse)
+        yield limits.evaluate_and_alert(context.op_execution_context, warehouse)

@@ -18,7 +18,7 @@ from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import dimension_checks, fact_checks
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
 from scd_pipeline.components.names import dagster_name
-from scd_pipeline.components.overdue import delivery_limits, overdue_check
+from scd_pipeline.components.overdue import overdue_check, overdue_limits
 from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.schedules import load_schedule
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
@@ -146,7 +146,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         overdue_checks: list[dg.AssetChecksDefinition] = []
         for dimension in declared.dimensions:
             facts = [fact for fact in declared.facts if fact.references(dimension)]
-            limits = delivery_limits(dimension, self.overdue_after_hours)
+            limits = overdue_limits(dimension, self.overdue_after_hours)
             assets = dimension_assets(dimension, facts=facts, freshness=freshness, limits=limits)
             overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
@@ -154,7 +154,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             checks += self._checklist_checks(dimension, facts)
             parts.append(self._table_definitions(dimension, assets, checks, facts))
         for fact in declared.facts:
-            limits = delivery_limits(fact.as_dimension(), self.overdue_after_hours)
+            limits = overdue_limits(fact.as_dimension(), self.overdue_after_hours)
             assets = fact_assets(fact, freshness=freshness, limits=limits)
             assets = with_automation(assets, fact) if self.fact_automation else assets
             overdue = [overdue_check(limits)] if limits else []

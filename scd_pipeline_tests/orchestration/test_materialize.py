@@ -16,7 +16,7 @@ from dagster_pyspark import LazyPySparkResource
 from scd_pipeline import queries
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, alerts
 from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.components.overdue import delivery_limits, overdue_check
+from scd_pipeline.components.overdue import overdue_check, overdue_limits
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, read_dimension
 from scd_pipeline.deliveries.discovery import discover_files, file_version, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
@@ -395,7 +395,7 @@ def test_a_source_is_overdue_by_its_last_delivery(
     def evaluate(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
         clock = dt.datetime(*day, 6, tzinfo=dt.timezone.utc).timestamp  # type: ignore[arg-type,misc]
         with dg.DagsterInstance.ephemeral() as instance:
-            limits = delivery_limits(customer, 36, clock=clock)
+            limits = overdue_limits(customer, 36, clock=clock)
             assert limits is not None
             check = overdue_check(limits)
             selection = dg.AssetSelection.checks(check)
