@@ -196,7 +196,7 @@ class InvariantViolated(LoadError):
 
 
 class UnsupportedDelta(LoadError):
-    """The server's Delta supports none of the ways to write rows (S32)."""
+    """A table or the server's Delta does not support a required way to write rows (S32)."""
 
 
 class ForeignCommitError(LoadError):

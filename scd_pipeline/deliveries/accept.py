@@ -290,7 +290,7 @@ def _with_changes_only(to_read: Sequence[PendingDelivery], stored: Sequence[Batc
 
 
 def _read_whole(to_read: Sequence[PendingDelivery], numbers: Collection[int]) -> list[PendingDelivery]:
-    """Return the deliveries, of which those of some numbers are no longer read as changes."""
+    """Return the deliveries; read those with these numbers in full."""
     return [replace(each, changes_only=each.changes_only and each.number not in numbers) for each in to_read]
 
 

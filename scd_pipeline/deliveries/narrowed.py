@@ -75,7 +75,7 @@ class NarrowedSnapshot:
         rows: The other rows, and all bad rows, with the columns of `conform`.
         omitted: The business keys of the entities that exist, and that the snapshot covers and omits.
         repeated: The rows that were dropped.
-        row_limit: As many rows as `rows` and `omitted` have together, or more.
+        row_limit: An upper bound of the rows in `rows` and `omitted`.
     """
 
     rows: DataFrame

@@ -157,7 +157,7 @@ def compute_narrowed(
     if not can_read_narrowed(batch, stored, state, dimension):
         return None
     try:
-        with _rejecting("UNREADABLE_DELIVERY"):
+        with _translate_read_errors("UNREADABLE_DELIVERY"):
             narrowed = narrow_snapshot(group.rows, batch, state, dimension)
     except _Unreadable:
         return None
@@ -242,7 +242,7 @@ def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tup
             channels.setdefault(key, []).append(delivery)
 
     def read(members: Sequence[PendingDelivery]) -> dict[int, CsvLayout]:
-        with _rejecting("UNREADABLE_DELIVERY"):
+        with _translate_read_errors("UNREADABLE_DELIVERY"):
             paths = sorted({str(delivery.delivery.path) for delivery in members})
             by_path = scan_csv(spark, members[0].channel, paths)
             return {delivery.number: by_path[str(delivery.delivery.path)] for delivery in members}
@@ -282,7 +282,7 @@ def _computed_together(groups: Sequence[Group]) -> _Part:
     rows = union_all([group.rows for group in groups])
     members = [delivery for group in groups for delivery in group.members]
     constants = batch_texts(members[0].batch, members[0].row_tag) if len(members) == 1 else {}
-    with _rejecting("UNREADABLE_DELIVERY"):
+    with _translate_read_errors("UNREADABLE_DELIVERY"):
         computed = with_columns(checkpoint(rows.drop(*constants)), constants)
         return _Part(computed.select(*[col(name) for name in rows.columns]), tuple(groups))
 
@@ -290,8 +290,8 @@ def _computed_together(groups: Sequence[Group]) -> _Part:
 def _type_error(group: Group) -> _Unreadable | None:
     """Return the error if the columns of a group cannot be analysed as the declared types."""
     try:
-        with _rejecting("COLUMN_TYPE"):
-            len(group.rows.schema)
+        with _translate_read_errors("COLUMN_TYPE"):
+            len(group.rows.schema)  # Spark analyzes the plan here.
     except _Unreadable as error:
         return error
     return None
@@ -309,7 +309,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     """
     first = members[0]
     source = dimension.source(first.batch.source)
-    with _rejecting("UNREADABLE_DELIVERY"):
+    with _translate_read_errors("UNREADABLE_DELIVERY"):
         frame = _frame(spark, members, shape)
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
@@ -321,7 +321,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         if used := [name for name in repeated if name not in undeclared]:
             raise _Unreadable("DUPLICATE_COLUMN", columns=join_names(used))
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
-    with _rejecting("COLUMN_TYPE"):
+    with _translate_read_errors("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, files).drop(FILE)
         expressions = analyze_expressions(frame, source, first.channel, dimension)
     columns = map_columns(fields, source, first.channel, dimension, expressions)
@@ -329,7 +329,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         raise _Unreadable(
             "COLUMN_MISSING", missing=", ".join(columns.missing), existing=describe_existing_columns(columns)
         )
-    with _rejecting("COLUMN_TYPE"):
+    with _translate_read_errors("COLUMN_TYPE"):
         rows = conform(with_content_hash(frame, columns), columns, source, first.channel, dimension)
     return _with_column_mapping(members, rows, columns, shape)
 
@@ -387,7 +387,7 @@ def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
 
 
 @contextmanager
-def _rejecting(code: str, path: str = "") -> Iterator[None]:
+def _translate_read_errors(code: str, path: str = "") -> Iterator[None]:
     """Turn an error of Spark or Arrow about the deliveries into a rejection with this code, which names the path.
 
     Errors that Spark does not name, or that are of the session, of memory or of Spark itself, are raised as they are.
@@ -440,7 +440,7 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension,
     key = _key(delivery)
     path = str(delivery.delivery.path)
     alone = (str(delivery.number),) if Path(path).is_dir() or is_pattern(path) else ()
-    with _rejecting("UNREADABLE_DELIVERY", path):
+    with _translate_read_errors("UNREADABLE_DELIVERY", path):
         if layout is not None:
             if layout.problem:
                 raise _Unreadable("UNREADABLE_DELIVERY", reason=layout.problem)

@@ -1,4 +1,4 @@
-"""Columns that a load adds to delivered rows; a delivered column with such a name is never read."""
+"""Columns that a load adds to delivered rows. Delivered columns with a name in `RESERVED` are not read."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class HighWaterMark:
 
 @dataclass(frozen=True, slots=True)
 class UnchangedDimension:
-    """A statement in a commit of a change log: the dimension at `dimension_commit` equals the log up to `log_commit`.
+    """Records in a log commit that the dimension at `dimension_commit` equals the log up to `log_commit`.
 
     A log commit that changes no row of its dimension needs no commit of the dimension.
     """

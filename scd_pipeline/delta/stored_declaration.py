@@ -16,8 +16,15 @@ _PROPERTY = "scd_pipeline.declaration"
 
 @dataclass(frozen=True, slots=True)
 class StoredAttribute:
-    """The SCD type and the data type of an attribute, whether it has a `previous` column and with which value, the
-    declared names of its generated columns, and which value each version has if it is untracked."""
+    """The part of an attribute that a table stores.
+
+    Attributes:
+        scd: The SCD type.
+        type: The data type.
+        previous: Whether the attribute has a `previous` column, and with which value.
+        column_names: The declared names of its generated columns, by their default names.
+        untracked: Which value each version has if the attribute is untracked; None if it is tracked.
+    """
 
     scd: int
     type: str

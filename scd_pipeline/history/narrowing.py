@@ -4,8 +4,8 @@ Most rows of a snapshot repeat what its source had asserted. If the snapshot is 
 source, the current rows of the dimension show what the source had asserted, and one join finds the entities of which
 anything may be new. The exact comparison (`differences.records_to_store`) then reads only their change records.
 
-The result may contain entities that do not change. It never lacks one that does: of an entity that it lacks, each new
-snapshot that covers the entity has exactly one row, which repeats the asserted values.
+The result may contain entities that do not change. It contains every entity that may change: of any other entity, each
+new snapshot that covers it has exactly one row, which repeats the asserted values.
 """
 
 from __future__ import annotations
