@@ -31,7 +31,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "RETIRE_GUARD": Condition(
         "the snapshot omits {omitted} of the {existing} entities that exist in its scope ({share}); expected at most "
         "{limit}",
-        "deliver the complete snapshot again, or allow `retire_guard` (`scd load --allow retire_guard`, `allow` in "
+        "deliver the complete snapshot, or allow `retire_guard` (`scd load --allow retire_guard`, `allow` in "
         'Dagster\'s run configuration, `allow="retire_guard"` in Python)',
     ),
     "UNORDERED_CHANGES": Condition(
@@ -58,7 +58,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "deliver it under its business time, or declare an earlier `begin`",
     ),
     "SCOPE_TOO_LARGE": Condition(
-        "its scope has more than {limit} values of {columns}; expected at most as many",
+        "its scope has more than {limit} values of {columns}; expected at most {limit}",
         "declare columns with fewer values as the scope, or deliver the rows by a feed with `deletes`",
     ),
     "REVISION_CONTENT": Condition(
@@ -274,7 +274,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "RETENTION_TOO_LONG": Condition(
         "a retention of {hours} hours is longer than the {log_hours} hours for which Delta retains the history of this "
-        "table; expected at most as many; nothing was written",
+        "table; expected at most {log_hours} hours; nothing was written",
         "lower the retention, or set {property} to `interval {hours} hours` or more: in `table_properties` of the "
         "declaration for a dimension and its history table, by ALTER TABLE for other tables",
     ),
@@ -295,7 +295,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "report it with the declaration and the deliveries: it is a bug of this package",
     ),
     "RAPID_CHANGE": Condition(
-        "new values opened {versions} for the {existing} entities that existed before ({share}); expected at most "
+        "new values opened {versions}, {share} of the {existing} entities that existed before; expected at most "
         "{limit}; the load is complete",
         "declare type 1 for the attribute, move it to a dimension of its own (a mini-dimension) or to a fact, or raise "
         "`rapid_change_limit`",
@@ -418,7 +418,9 @@ CONDITIONS: Mapping[str, Condition] = {
     "FILE_FORMAT_UNKNOWN": Condition(
         "cannot infer the format; expected one of the suffixes {suffixes}", "rename or convert the file"
     ),
-    "FILE_NOT_FOUND": Condition("the file does not exist; expected rows with a time and a key", "correct the path"),
+    "FILE_NOT_FOUND": Condition(
+        "the file does not exist; expected an existing file with a time column and key columns", "correct the path"
+    ),
     "GRAIN_NOT_GUESSED": Condition(
         "no grain can be guessed: no identifier is unique, and neither are the business keys, the event time and the "
         "identifiers together; expected columns that identify a row, without empty values",
@@ -577,9 +579,9 @@ DECLARATION_RULES: Mapping[str, str] = {
     "PERSONAL_KEY": "a business key is not personal",
     "ROLE_KEY": "the key of a role has a column of the same type for each column of the business key",
     "SYNTAX": "the text is YAML",
-    "TABLE_DIFFERS": "what cannot change equals the declaration with which the table was created",
+    "TABLE_DIFFERS": "options that cannot change equal those of the table",
     "TABLE_HAS_ATTRIBUTE": "each attribute that the table or its change log has is declared",
-    "TABLE_HAS_BOTH": "attributes that the table has are not declared as one",
+    "TABLE_HAS_BOTH": "two attributes of the table are not merged into one",
     "TABLE_WITHOUT_WINDOWS": "an attribute that needs windows is not added to a table without them",
     "TIME_ORDER": "the beginning is before the open end, and not after `for_first_changes_until`",
     "UNKNOWN_NAME": "a name refers to something that is declared",

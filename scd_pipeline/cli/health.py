@@ -88,8 +88,12 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     is_flag=True,
     help="Repair a table of another program, which has no change log: remove overlaps of its versions.",
 )
-@click.option("--actor", default="", metavar="NAME", help="Person who repairs, for the audit [the user's name].")
-@click.option("--reason", default="repair", metavar="TEXT", help="Reason of the repair, for the audit [repair].")
+@click.option(
+    "--actor", default="", metavar="NAME", help="Person who repairs, for the audit [default: the user's name]."
+)
+@click.option(
+    "--reason", default="repair", metavar="TEXT", help="Reason of the repair, for the audit [default: repair]."
+)
 @with_settings
 @with_output
 def repair(

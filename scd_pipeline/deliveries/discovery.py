@@ -93,7 +93,7 @@ def _some(names: Collection[str]) -> str:
     if len(listed) > _LISTED_KEYS:
         half = _LISTED_KEYS // 2
         listed = [*listed[:half], "...", *listed[-half:]]
-    return f"one of {', '.join(listed)}" if listed else "a delivery there"
+    return f"one of {', '.join(listed)}" if listed else "a delivery at one of these paths"
 
 
 # -- Discover

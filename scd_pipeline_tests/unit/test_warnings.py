@@ -102,8 +102,8 @@ def test_the_warning_of_a_load_names_attribute_share_and_alternative() -> None:
     versions = {FIRST: {"last_seen": 30, "tier": 1}, SECOND: {"last_seen": 36}}
     reported = rapid_change_warnings(PLAYER, versions, {FIRST: 40, SECOND: 40, THIRD: 40})
     assert [str(warning) for warning in reported] == [
-        f"[RAPID_CHANGE] dim_player.last_seen: {SECOND}: new values opened 36 versions for the 40 entities that "
-        "existed before (90%); expected at most 50%; the load is complete; declare type 1 for the attribute, move it "
+        f"[RAPID_CHANGE] dim_player.last_seen: {SECOND}: new values opened 36 versions, 90% of the 40 entities "
+        "that existed before; expected at most 50%; the load is complete; declare type 1 for the attribute, move it "
         "to a dimension of its own (a mini-dimension) or to a fact, or raise `rapid_change_limit`"
     ]
     result = LoadResult("dim_player", (), {}, 1, 1, 0.1, warnings=reported)

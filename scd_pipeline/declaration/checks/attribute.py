@@ -35,21 +35,20 @@ _OPTIONS_WITHOUT_TYPE = {
     option: kind for option, kind in ATTRIBUTE.items() if option != "type"
 }  # `type` has a separate check
 _WHOLE_ROW = "whole_row"
-_NO_WHOLE_ROW = "`whole_row`, the row itself as the entity, is not supported yet"
 
 
 def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
     """Return the valid key columns, for later checks."""
     if key is None or key == ():
-        fix = f"name the columns that identify an entity ({_NO_WHOLE_ROW})"
-        errors.add("MISSING_VALUE", "business_key", "is missing", fix)
+        errors.add("MISSING_VALUE", "business_key", "is missing", "name the columns that identify an entity")
         return ()
     if not isinstance(key, tuple):
         fix = "write a name, a list of names, or a mapping of names to types"
         errors.add("INVALID_KIND", "business_key", f"{short_repr(key)} is not a key", fix)
         return ()
     if [getattr(column, "name", None) for column in key] == [_WHOLE_ROW]:
-        errors.add("MISSING_VALUE", "business_key", _NO_WHOLE_ROW, "name the columns that identify an entity")
+        problem = f"`{_WHOLE_ROW}`, the row itself as the entity, is not supported yet"
+        errors.add("MISSING_VALUE", "business_key", problem, "name the columns that identify an entity")
         return ()
     return tuple(column for column in key if _is_key_column(errors, column))
 
