@@ -25,7 +25,7 @@ from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import FORMAT, has_properties
-from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
 from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import is_other_table, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
@@ -90,7 +90,7 @@ def newest_versions(warehouse: Warehouse, name: str, stored: StoredDeclaration |
     history = table.last_commit_or_zero()
     closed = table.read(_recorded_version(warehouse, newest.commit, history))
     rows = newest.rows.union(_with_columns(closed, newest.rows))
-    stored = stored or StoredDeclaration.from_properties(warehouse.table(name).properties())
+    stored = stored or stored_declaration(warehouse, name)
     common = _common_values(stored, rows.columns)
     rows = rows.withColumns({column: F.expr(value) for column, value in common.items()}) if common else rows
     return AllVersions(newest.commit, rows, newest.rows, history)
@@ -164,7 +164,7 @@ def versions_query(warehouse: Warehouse, name: str) -> str:
         for each, version in table_versions(warehouse, name).items()
     ]
     rows = f"({' UNION ALL '.join(queries)})"
-    common = _common_values(StoredDeclaration.from_properties(warehouse.table(name).properties()), names)
+    common = _common_values(stored_declaration(warehouse, name), names)
     if not common:
         return rows
     values = [f"{common.get(each, quote_name(each))} AS {quote_name(each)}" for each in names]

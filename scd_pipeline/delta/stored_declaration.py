@@ -10,6 +10,7 @@ from typing import Any
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
+from scd_pipeline.delta.warehouse import Warehouse
 
 _PROPERTY = "scd_pipeline.declaration"
 
@@ -164,3 +165,8 @@ class StoredDeclaration:
         address.
         """
         return {_PROPERTY: self.to_json().encode().hex()}
+
+
+def stored_declaration(warehouse: Warehouse, name: str) -> StoredDeclaration | None:
+    """Return the declaration that a table stores; None if the table does not exist or stores none."""
+    return StoredDeclaration.from_properties(warehouse.table(name).properties())

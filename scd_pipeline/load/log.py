@@ -13,7 +13,7 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import with_former_names
-from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import all_of, col, delivery_id
 from scd_pipeline.history.batch import Batch, batches_in_effect
@@ -31,7 +31,7 @@ def read_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit 
     Raises:
         DeclarationError: As for `with_former_names`.
     """
-    stored = StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())
+    stored = stored_declaration(warehouse, dimension.name)
     return build_log(warehouse, dimension, stored, commit)
 
 

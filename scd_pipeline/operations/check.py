@@ -20,7 +20,7 @@ from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.repair_instructions import REBUILT_BY
 from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, to_declared_columns, with_former_names
-from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
@@ -252,9 +252,7 @@ def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, ro
     recorded, applied = (tables.last(table).applied(log).commit for table in (name, dimension.name))
     if audit is None or recorded < applied:  # a load has not recorded its changes yet, or was killed
         return None
-    dimension = with_former_names(
-        dimension, StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())
-    )
+    dimension = with_former_names(dimension, stored_declaration(warehouse, dimension.name))
     rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
     violating = differ.select(

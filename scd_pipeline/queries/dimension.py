@@ -31,7 +31,7 @@ from scd_pipeline.delta.audit_table import current_transitions, recorded_until
 from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import to_declared_columns, with_former_names
-from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.expressions import col, quote_name, readable_key, timestamp_literal
@@ -115,9 +115,7 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
     """
     dimension = _declaration(dimension)
     rows = audit(warehouse, dimension)
-    dimension = with_former_names(
-        dimension, StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())
-    )
+    dimension = with_former_names(dimension, stored_declaration(warehouse, dimension.name))
     transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
     return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
 
@@ -230,7 +228,7 @@ def queried_table(warehouse: Warehouse, dimension: Dimension | str) -> QueriedTa
             dimension.history_table,
             dimension.has_deleted_versions,
         )
-    stored = StoredDeclaration.from_properties(warehouse.table(dimension).properties())
+    stored = stored_declaration(warehouse, dimension)
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
         raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)

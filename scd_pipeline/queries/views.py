@@ -15,7 +15,7 @@ from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUF
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.history_table import table_versions, versions_query
 from scd_pipeline.delta.schema import declared_columns
-from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
@@ -204,7 +204,7 @@ def _ready_views(
     with_windows: list[QueriedTable] = []
     for name in dimensions:
         with _report_failure(f"views of {name}", on_failure):
-            if StoredDeclaration.from_properties(warehouse.table(name).properties()) is None:
+            if stored_declaration(warehouse, name) is None:
                 continue
             table = queried_table(warehouse, name)
             ready += _dimension_views(warehouse, table)
