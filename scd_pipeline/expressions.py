@@ -94,6 +94,11 @@ def to_comparable(value: Column, data_type: DataType) -> Column:
     return value
 
 
+def values_differ(left: Column, right: Column, data_type: DataType) -> Column:
+    """Return whether two values differ (S8); never NULL."""
+    return ~to_comparable(left, data_type).eqNullSafe(to_comparable(right, data_type))
+
+
 def any_of(conditions: Sequence[Column]) -> Column:
     """Return whether any condition is true; false if there are none."""
     return _combined(conditions, or_) if conditions else F.lit(False)

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.expressions import array_where, col, null_safe_equal, quote_name, to_comparable
+from scd_pipeline.expressions import array_where, col, null_safe_equal, quote_name, to_comparable, values_differ
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.history.schema import dimension_columns, dimension_schema
 
@@ -83,9 +83,7 @@ def changed_columns(dimension: Dimension) -> Column:
     """Return the names of the columns that differ between `_old` and `_new` (`differing_pairs`)."""
     old, new = F.col("_old"), F.col("_new")
     types = [(name, parse_type(ddl)) for name, ddl, _ in dimension_schema(dimension)]
-    differs = [
-        (~to_comparable(old[name], ddl).eqNullSafe(to_comparable(new[name], ddl)), F.lit(name)) for name, ddl in types
-    ]
+    differs = [(values_differ(old[name], new[name], data_type), F.lit(name)) for name, data_type in types]
     return array_where(differs, "string")
 
 

@@ -27,7 +27,7 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension, ScdType
-from scd_pipeline.expressions import all_of, any_of, col, key_text, sum_of, to_comparable
+from scd_pipeline.expressions import all_of, any_of, col, key_text, sum_of, to_comparable, values_differ
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
 from scd_pipeline.history.snapshots import BatchChanges, business_times, last_business_time
@@ -199,8 +199,8 @@ def _differs(in_effect: Sequence[Batch], dimension: Dimension) -> Column:
     conditions = []
     always_provided = _always_provided(in_effect, dimension)
     for name, data_type in attribute_types(dimension).items():
-        value = to_comparable(col(name)["v"], data_type)
-        other = ~value.eqNullSafe(to_comparable(F.col(_CURRENT)[name], data_type))
+        value = col(name)["v"]
+        other = values_differ(value, F.col(_CURRENT)[name], data_type)
         if name not in always_provided:
             other = other | value.isNull()
         conditions.append(col(name).isNotNull() & other)

@@ -37,7 +37,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, OVERWRITE, REFUSED, UPDATE
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import any_of, array_where, col, to_comparable, with_columns
+from scd_pipeline.expressions import any_of, array_where, col, values_differ, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import map_entry, map_of_entries
 from scd_pipeline.history.row_windows import RowWindows, business_key
@@ -223,7 +223,7 @@ def _differs(attribute: Attribute, dimension: Dimension, before: Column) -> Colu
     """
     data_type = attribute_types(dimension)[attribute.name]
     now = col(attribute.name)
-    differs = ~to_comparable(now["v"], data_type).eqNullSafe(to_comparable(before["v"], data_type))
+    differs = values_differ(now["v"], before["v"], data_type)
     if attribute.scd is ScdType.ADD_ATTRIBUTE:  # the first value that is provided is a change, even if it is NULL (S9)
         return differs | (now.isNotNull() & before.isNull())
     return differs & ~F.col(EXISTS) if attribute.scd is ScdType.HYBRID else differs
@@ -360,9 +360,7 @@ def _row_transition(dimension: Dimension) -> Column:
             _ValueChange(n, types[n], old[n].isNotNull() | after[n].isNotNull(), old[n], after[n]) for n in names
         ]
     versioned = [a.name for a in dimension.attributes if a.opens_versions or a.untracked is not None]
-    differs = {
-        n: ~to_comparable(col(n)["v"], types[n]).eqNullSafe(to_comparable(old[n]["v"], types[n])) for n in versioned
-    }
+    differs = {n: values_differ(col(n)["v"], old[n]["v"], types[n]) for n in versioned}
     updated = [_ValueChange(n, types[n], differs[n], old[n], col(n)) for n in versioned]
     no_key, origin = F.lit(None).cast("bigint"), F.col(OPENED_BY)
     delete_keys = (key_before, key) if dimension.has_deleted_versions else (key, no_key)
@@ -418,8 +416,8 @@ def _refusal(dimension: Dimension, source: Source) -> Column | None:
     values = []
     for name in [attribute.name for attribute in _type_0_attributes(dimension, source)]:
         first = col(_first(name))
-        same = to_comparable(col(name)["v"], types[name]).eqNullSafe(to_comparable(first["v"], types[name]))
-        is_refused = col(_changed(name)) & first.isNotNull() & ~same
+        differs = values_differ(col(name)["v"], first["v"], types[name])
+        is_refused = col(_changed(name)) & first.isNotNull() & differs
         values.append(_ValueChange(name, types[name], is_refused, first, col(name)))
     if not values:
         return None
