@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES, DECLARATION_WARNINGS
+from scd_pipeline.exit_codes import ExitCode
 
 OVERRIDABLE_RULES = ("bad_rows", "retire_guard")
 """The rules that `Delivery.allow` can override (S26, S27)."""
@@ -28,7 +29,7 @@ class ScdError(Exception):
         KeyError: The code has no condition.
     """
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
 
     def __init__(self, code: str, location: str = "", **details: object) -> None:
         super().__init__(code, location)
@@ -110,7 +111,7 @@ class DeclarationWarning(_DeclarationProblem):
 class DeclarationError(ScdError):
     """An invalid declaration, with all of its errors; the message has one line for each (S28)."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, errors: Iterable[ValidationError]) -> None:
         self.errors: tuple[ValidationError, ...] = tuple(errors)
@@ -158,7 +159,7 @@ class LoadWarning:
 class SourceDataError(ScdError):
     """A delivery cannot be loaded."""
 
-    exit_code = 3
+    exit_code = ExitCode.REJECTED
 
 
 class BatchRejected(SourceDataError):
@@ -176,7 +177,7 @@ class BatchRejected(SourceDataError):
 class LoadError(ScdError):
     """A load failed, because of this package or of the storage."""
 
-    exit_code = 4
+    exit_code = ExitCode.FAILED
 
 
 class ConflictError(LoadError):
@@ -214,13 +215,13 @@ class PipelineCommitMissing(LoadError):
 class UsageError(ScdError):
     """A command or a call has an invalid argument."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class SetupError(ScdError):
     """Software, a session, a setting or a table is missing or invalid."""
 
-    exit_code = 5
+    exit_code = ExitCode.NOT_SET_UP
 
 
 _PY4J_PREFIX = re.compile(r"An error occurred while calling \S+\.\n: ")

@@ -18,9 +18,9 @@ from scd_pipeline.cli import checklist, health, loads, machine, project, queries
 from scd_pipeline.cli.console import error as print_error
 from scd_pipeline.cli.console import report
 from scd_pipeline.cli.context import common_options
-from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.cli.spark_errors import failure_message
 from scd_pipeline.errors import ScdError
+from scd_pipeline.exit_codes import ExitCode
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Load": (loads.load, loads.plan),

@@ -13,10 +13,10 @@ import yaml
 
 from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.context import CODE_LOCATION, Settings, complete_tables, is_path, with_output, with_settings
-from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.cli.render import Output, print_table, table_width
 from scd_pipeline.cli.rows import Kind, Rows
 from scd_pipeline.errors import UsageError
+from scd_pipeline.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension, Fact

@@ -13,9 +13,9 @@ import click
 
 from scd_pipeline.cli.console import progress, report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
-from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.cli.render import Output, print_table
 from scd_pipeline.cli.rows import Kind, Rows, collect
+from scd_pipeline.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from scd_pipeline.operations.check import CheckResult

@@ -8,7 +8,7 @@ import click
 
 from scd_pipeline.cli.console import progress, report, warn
 from scd_pipeline.cli.context import CODE_LOCATION, Settings, with_settings
-from scd_pipeline.cli.exit_codes import ExitCode
+from scd_pipeline.exit_codes import ExitCode
 
 
 @click.command()

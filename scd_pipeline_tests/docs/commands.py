@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import click
 
 from scd_pipeline.cli import app
-from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES, DECLARATION_WARNINGS
 from scd_pipeline.environment import Environment
+from scd_pipeline.exit_codes import ExitCode
 
 WIDTH = 80
 

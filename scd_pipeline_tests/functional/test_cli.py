@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
 from scd_pipeline.cli.context import Settings, _read_path
-from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
 from scd_pipeline.errors import LoadError, ScdError, SetupError
+from scd_pipeline.exit_codes import ExitCode
 from scd_pipeline.spark import doctor
 
 Scd = Callable[..., tuple[int, str, str]]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
+from scd_pipeline.exit_codes import ExitCode
 from scd_pipeline.spark import launch, session
 from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import Installation
