@@ -15,13 +15,13 @@ import dagster as dg
 from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import FILE
 from scd_pipeline.components.load_step import load_run_config
-from scd_pipeline.components.names import RUN_KEY_TAG, dagster_name, load_op_name
 from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.discovery import discover_files, file_fingerprints, file_version
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 from scd_pipeline.deliveries.table_states import table_states
+from scd_pipeline.operations.dagster_names import RUN_KEY_TAG, dagster_name, load_op_name
 from scd_pipeline.texts import first_names
 
 QUIET_SECONDS = 5.0

@@ -7,10 +7,10 @@ from typing import Any
 
 import dagster as dg
 
-from scd_pipeline.components.names import dagster_name
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.operations.dagster_names import automation_sensor_name
 
 
 class OnePartition(dg.AutomationCondition[dg.AssetKey]):
@@ -71,7 +71,7 @@ def automation_sensor(fact: Fact) -> dg.AutomationConditionSensorDefinition:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)  # conditions with code of their own are beta
         return dg.AutomationConditionSensorDefinition(
-            f"{dagster_name(fact.name)}_automation",
+            automation_sensor_name(fact.name),
             target=dg.AssetSelection.assets(fact.name),
             use_user_code_server=True,
             description=f"Evaluates the automation condition of {fact.name}: one run after each load of {names}.",

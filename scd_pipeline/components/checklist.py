@@ -12,7 +12,6 @@ import dagster as dg
 from scd_pipeline.components.code_location import describe_code_location
 from scd_pipeline.components.dagster_internals import repository_of_run
 from scd_pipeline.components.failures import as_dagster_failure
-from scd_pipeline.components.names import pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.environment import Environment
@@ -20,6 +19,7 @@ from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, CHECK
 from scd_pipeline.operations.checklist.collect import collect_state
 from scd_pipeline.operations.checklist.evaluate import ChecklistResult, evaluate
 from scd_pipeline.operations.checklist.state import CodeLocation
+from scd_pipeline.operations.dagster_names import pool_name
 
 _NAME = "this code location"
 

@@ -13,11 +13,11 @@ import dagster as dg
 
 from scd_pipeline.components.check_results import alert_of_failed_checks, check_description, check_result
 from scd_pipeline.components.failures import as_dagster_failure
-from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.operations.check import CheckResult, check_dimension, check_fact, check_names
+from scd_pipeline.operations.dagster_names import dagster_name, pool_name
 
 Condition = dg.AutomationCondition[dg.AssetCheckKey]
 RunChecks = Callable[[Warehouse, Collection[str]], Sequence[CheckResult]]

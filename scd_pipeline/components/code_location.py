@@ -16,8 +16,8 @@ from pathlib import Path
 import dagster as dg
 
 from scd_pipeline.components.dagster_internals import cron_times, load_repository, watches_failed_runs
-from scd_pipeline.components.names import ATTEMPTS_TAG
 from scd_pipeline.operations.checklist.state import CodeLocation, Schedule
+from scd_pipeline.operations.dagster_names import ATTEMPTS_TAG
 
 _START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 _RUNS = 60

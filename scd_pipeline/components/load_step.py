@@ -16,7 +16,6 @@ from pydantic import Field
 
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
-from scd_pipeline.components.names import ATTEMPTS_TAG, load_op_name, pool_name
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import (
     LoadReport,
@@ -33,6 +32,7 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
 from scd_pipeline.load.retry import Retry
+from scd_pipeline.operations.dagster_names import ATTEMPTS_TAG, load_op_name, pool_name
 from scd_pipeline.operations.summary import load_summary
 from scd_pipeline.texts import first_names, pluralize
 

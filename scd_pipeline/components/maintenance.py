@@ -17,11 +17,11 @@ from pydantic import Field
 
 from scd_pipeline.components.dagster_internals import finished_backfills
 from scd_pipeline.components.failures import as_dagster_failure
-from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.operations.dagster_names import dagster_name, maintenance_job_name, maintenance_op_name, pool_name
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline.queries import create_views
 from scd_pipeline.texts import pluralize
@@ -53,7 +53,7 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False, facts: Seque
         is_fact: Whether it is a fact, whose rows are not arranged.
         facts: The facts whose views name versions of these tables.
     """
-    name = _maintenance_name(dimension.name)
+    name = maintenance_op_name(dimension.name)
     description = f"Runs OPTIMIZE and VACUUM on {', '.join(dimension.table_names)}."
     # An event of another table would add an asset to the catalog that no definition has.
     assets = {dimension.name, dimension.name + LOG_SUFFIX, dimension.name + AUDIT_SUFFIX}
@@ -86,7 +86,7 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False, facts: Seque
             context.log.info(f"{done.table}: compacted {pluralize(done.files_before, 'file')} into {done.files_after}")
 
     @dg.job(
-        name=f"{name}_job",
+        name=maintenance_job_name(dimension.name),
         executor_def=dg.in_process_executor,
         description=f"{description} Loads and maintenance of these tables wait for each other.",
     )
@@ -112,7 +112,7 @@ def maintenance_schedules(
     schedules = {"": (cron, [table]), "_logs": (log_cron, logs)}
     return [
         dg.ScheduleDefinition(
-            name=f"{_maintenance_name(table)}{suffix}_schedule",
+            name=f"{maintenance_op_name(table)}{suffix}_schedule",
             job=job,
             cron_schedule=schedule,
             execution_timezone=timezone,
@@ -132,7 +132,7 @@ def backfill_sensor(dimension: Dimension, job: dg.JobDefinition) -> dg.SensorDef
     targets = {f"{dagster_name(table)}_job", *dimension.table_names}
 
     @dg.sensor(
-        name=f"{_maintenance_name(table)}_after_backfill",
+        name=f"{maintenance_op_name(table)}_after_backfill",
         job=job,
         minimum_interval_seconds=60,
         description=f"Runs OPTIMIZE and VACUUM on {table} after a backfill has loaded it.",
@@ -154,8 +154,4 @@ def backfill_sensor(dimension: Dimension, job: dg.JobDefinition) -> dg.SensorDef
 
 def maintenance_run_config(table: str, compacted: Sequence[str]) -> dict[str, Any]:
     """Return the run configuration of a maintenance that compacts some of the tables."""
-    return {"ops": {_maintenance_name(table): {"config": {"compacted": list(compacted)}}}}
-
-
-def _maintenance_name(table: str) -> str:
-    return f"maintain_{dagster_name(table)}"
+    return {"ops": {maintenance_op_name(table): {"config": {"compacted": list(compacted)}}}}

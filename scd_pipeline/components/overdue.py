@@ -12,12 +12,12 @@ import dagster as dg
 
 from scd_pipeline.components.alerts import alert_from_run
 from scd_pipeline.components.failures import as_dagster_failure
-from scd_pipeline.components.names import pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, SOURCES_ARE_ON_TIME
+from scd_pipeline.operations.dagster_names import pool_name
 from scd_pipeline.operations.status import last_deliveries
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import dagster as dg
 from pydantic import BaseModel, Field
 
-from scd_pipeline.components.names import dagster_name
 from scd_pipeline.errors import UsageError
+from scd_pipeline.operations.dagster_names import dagster_name
 
 _DECLARATION = """\
 # A sample to edit: the business key, the SCD type of each attribute, and the deliveries of the source.

@@ -17,13 +17,13 @@ from scd_pipeline.components.automation import automation_sensor, never_requeste
 from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import dimension_checks, fact_checks
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
-from scd_pipeline.components.names import dagster_name
 from scd_pipeline.components.overdue import overdue_check, overdue_limits
 from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.schedules import load_schedule
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
+from scd_pipeline.operations.dagster_names import dagster_name
 
 _log = logging.getLogger("scd_pipeline")
 _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000

@@ -6,10 +6,10 @@ from typing import Any
 
 import dagster as dg
 
-from scd_pipeline.components.names import dagster_name
 from scd_pipeline.components.partitions import partitions_name
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.operations.dagster_names import dagster_name
 
 
 def load_schedule(dimension: Dimension, job: Any, cron: str, timezone: str) -> dg.ScheduleDefinition:

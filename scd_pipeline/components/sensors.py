@@ -13,10 +13,10 @@ import dagster as dg
 from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import ROW_ACTION_COUNTS
 from scd_pipeline.components.load_step import load_run_config
-from scd_pipeline.components.names import RUN_KEY_TAG, dagster_name
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
 from scd_pipeline.declaration import Fact
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.operations.dagster_names import RUN_KEY_TAG, rekey_sensor_name
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 300, 3600
 
@@ -56,7 +56,7 @@ def rekey_sensor(fact: Fact, job: Any, *, clock: Callable[[], float] = time.time
     keys = {dimension.name: dg.AssetKey(dimension.name) for dimension in fact.dimensions}
 
     @dg.sensor(
-        name=f"{dagster_name(fact.name)}_rekey",
+        name=rekey_sensor_name(fact.name),
         job=job,
         minimum_interval_seconds=30,
         description=(

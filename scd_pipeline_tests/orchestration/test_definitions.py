@@ -13,8 +13,8 @@ import pytest
 
 import scd_pipeline
 from scd_pipeline.components import WarehouseResource
-from scd_pipeline.components.names import pool_name
 from scd_pipeline.definitions import defs
+from scd_pipeline.operations.dagster_names import pool_name
 from scd_pipeline_tests.semantics.specification import requirement
 
 LOG, TABLE, AUDIT = (dg.AssetKey(f"dim_legislator{suffix}") for suffix in ("_changes", "", "_audit"))

@@ -20,6 +20,7 @@ from scd_pipeline.operations.checklist.items import (
     table_missing,
 )
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.operations.dagster_names import load_op_name
 from scd_pipeline.texts import join_names, pluralize
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'" r'|"(?:[^"\\]|\\.)*"')
@@ -58,7 +59,7 @@ def _change_detection(state: DimensionState) -> Result:
 def _retry(state: DimensionState) -> Result:
     # No option changes how `scd load` and Dagster retry. What a project decides is which op loads the table: a load by
     # another op than the component's has no retries, or has those of its own code, which nothing here can verify.
-    location, op = state.code_location, f"load_{state.dimension.name}"
+    location, op = state.code_location, load_op_name(state.dimension.name)
     if location is None:
         return code_location_missing(state)
     attempts = location.load_attempts.get(op, 0)

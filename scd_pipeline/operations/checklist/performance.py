@@ -15,6 +15,7 @@ from scd_pipeline.operations.checklist.items import (
     table_missing,
 )
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.operations.dagster_names import load_op_name, maintenance_job_name, maintenance_op_name
 from scd_pipeline.operations.z_order import z_order_columns
 from scd_pipeline.texts import join_names
 
@@ -35,13 +36,13 @@ def _clustering(state: DimensionState) -> Result:
         location = state.field(f"z_order: {state.dimension.z_order}")
         return passed(f"{location}; table {name}: {state.rows:,} rows need no clustering")
     missing = f"{state.rows:,} rows, not clustered by {join_names(columns)}"
-    return failed(f"table {name}: {missing}; run the job {_maintenance_op(state)}_job")
+    return failed(f"table {name}: {missing}; run the job {maintenance_job_name(state.dimension.name)}")
 
 
 def _optimize(state: DimensionState) -> Result:
     if state.code_location is None:
         return code_location_missing(state)
-    op = _maintenance_op(state)
+    op = maintenance_op_name(state.dimension.name)
     schedules = state.schedules_of_op(op)
     weekly = [schedule for schedule in schedules if schedule.gap_hours <= _MAX_WEEKLY_GAP_HOURS]
     if weekly:
@@ -51,7 +52,7 @@ def _optimize(state: DimensionState) -> Result:
 
 
 def _vacuum(state: DimensionState) -> Result:
-    location, op = state.code_location, _maintenance_op(state)
+    location, op = state.code_location, maintenance_op_name(state.dimension.name)
     if location is None:
         return code_location_missing(state)
     short = [name for name, table in state.tables.items() if interval_hours(_retention(table.properties)) < MIN_HOURS]
@@ -62,7 +63,7 @@ def _vacuum(state: DimensionState) -> Result:
     schedules = state.schedules_of_op(op)
     if not schedules:
         return failed(f"{location.name}: no schedule for op {op}; schedule its job")
-    load = f"load_{state.dimension.name}"
+    load = load_op_name(state.dimension.name)
     pool, load_pool = location.pools.get(op), location.pools.get(load)
     if pool is None or pool != load_pool:
         return failed(
@@ -106,10 +107,6 @@ def _v_order(state: DimensionState) -> Result:
 
 def _pool_text(pool: str | None) -> str:
     return f"pool {pool}" if pool is not None else "no pool"
-
-
-def _maintenance_op(state: DimensionState) -> str:
-    return f"maintain_{state.dimension.name}"
 
 
 def _retention(properties: Mapping[str, str]) -> str:

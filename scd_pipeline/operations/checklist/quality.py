@@ -18,6 +18,7 @@ from scd_pipeline.operations.checklist.items import (
 )
 from scd_pipeline.operations.checklist.pages import LATE_FACTS, PAGES
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.operations.dagster_names import automation_sensor_name, rekey_sensor_name
 from scd_pipeline.texts import join_names
 
 _MAX_DAILY_GAP_HOURS = 25
@@ -78,7 +79,7 @@ def _late_facts(state: DimensionState) -> Result:
 
 def _rekey_sensor(fact: str, sensors: tuple[str, ...]) -> str | None:
     """Return the sensor that loads a fact after its dimensions, None if it has none."""
-    return next((name for name in (f"{fact}_rekey", f"{fact}_automation") if name in sensors), None)
+    return next((name for name in (rekey_sensor_name(fact), automation_sensor_name(fact)) if name in sensors), None)
 
 
 ITEMS = (

@@ -1,4 +1,4 @@
-"""Names of Dagster objects, derived from the name of a table."""
+"""Names of Dagster objects, derived from the name of a table: components create them, the checklist looks for them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,26 @@ def dagster_name(table: str) -> str:
 def load_op_name(table: str) -> str:
     """Return the name of the op that loads a dimension or a fact."""
     return f"load_{dagster_name(table)}"
+
+
+def maintenance_op_name(table: str) -> str:
+    """Return the name of the op that maintains the tables of a dimension or a fact."""
+    return f"maintain_{dagster_name(table)}"
+
+
+def maintenance_job_name(table: str) -> str:
+    """Return the name of the job of the maintenance op."""
+    return f"{maintenance_op_name(table)}_job"
+
+
+def rekey_sensor_name(fact: str) -> str:
+    """Return the name of the sensor that re-keys a fact after its dimensions have changed."""
+    return f"{dagster_name(fact)}_rekey"
+
+
+def automation_sensor_name(fact: str) -> str:
+    """Return the name of the sensor that evaluates the automation condition of a fact."""
+    return f"{dagster_name(fact)}_automation"
 
 
 def pool_name(table: str) -> str:
