@@ -6,8 +6,11 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.schema import has_statistics
 
-_MIN_ROWS = 1_000_000
-"""The number of rows from which a table has several files, some of which a query on the key can skip."""
+LARGE_TABLE_ROWS = 1_000_000
+"""The number of rows from which a table has several files, some of which a query on the key can skip.
+
+With fewer rows, the files of a partition would be too small.
+"""
 
 
 def z_order_columns(dimension: Dimension, rows: int) -> tuple[str, ...]:
@@ -22,7 +25,7 @@ def z_order_columns(dimension: Dimension, rows: int) -> tuple[str, ...]:
     Returns:
         The columns of the business key by which Delta can skip files; none if the files are only combined.
     """
-    is_large = rows >= _MIN_ROWS
+    is_large = rows >= LARGE_TABLE_ROWS
     if dimension.z_order == "never" or (dimension.z_order == "automatic" and not is_large):
         return ()
     return tuple(key.name for key in dimension.business_key if has_statistics(parse_type(key.type).ddl()))

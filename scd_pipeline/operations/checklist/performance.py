@@ -16,11 +16,9 @@ from scd_pipeline.operations.checklist.items import (
 )
 from scd_pipeline.operations.checklist.state import DimensionState
 from scd_pipeline.operations.dagster_names import load_op_name, maintenance_job_name, maintenance_op_name
-from scd_pipeline.operations.z_order import z_order_columns
+from scd_pipeline.operations.z_order import LARGE_TABLE_ROWS, z_order_columns
 from scd_pipeline.texts import join_names
 
-LARGE_TABLE_ROWS = 1_000_000
-"""With fewer rows than this, the files of a partition would be too small."""
 _MAX_WEEKLY_GAP_HOURS = 7 * 24 + 1
 """A week and an hour, because clocks may change in it."""
 
