@@ -64,6 +64,11 @@ def log_retention_hours(properties: Mapping[str, str]) -> int:
     return MIN_RETENTION_HOURS[LOG_RETENTION] if interval is None else interval_hours(interval)
 
 
+def hours_interval(hours: int) -> str:
+    """Return a number of hours as an interval, as the retention properties have it."""
+    return f"interval {hours} hours"
+
+
 def interval_hours(interval: str) -> int:
     """Return the hours of an interval in a property, such as `interval 30 days`, rounded up; 0 for other units."""
     tokens = interval.lower().removeprefix("interval").split()

@@ -11,6 +11,7 @@ from scd_pipeline.declaration.table_properties import (
     FILE_RETENTION,
     LOG_RETENTION,
     MIN_HOURS,
+    hours_interval,
     interval_hours,
     log_retention_hours,
 )
@@ -154,13 +155,13 @@ def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
 def _vacuum(warehouse: Warehouse, name: str, retention_hours: int | None) -> None:
     table = warehouse.writable(name)
     properties = table.properties()
-    current = interval_hours(properties.get(FILE_RETENTION, _interval(MIN_HOURS)))
+    current = interval_hours(properties.get(FILE_RETENTION, hours_interval(MIN_HOURS)))
     hours = max(current, MIN_HOURS) if retention_hours is None else retention_hours
     if current != hours:
         # VACUUM uses the setting of the table instead of its own argument. Delta compares it with the retention of the
         # history in the same statement, or with the default.
         log_retention = {name: value for name, value in properties.items() if name == LOG_RETENTION}
-        table.set_properties({**log_retention, FILE_RETENTION: _interval(hours)})
+        table.set_properties({**log_retention, FILE_RETENTION: hours_interval(hours)})
     warehouse.spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
 
 
@@ -170,10 +171,6 @@ def _require_log_retention(warehouse: Warehouse, name: str, hours: int) -> None:
     if 0 < log_hours < hours:
         details = {"hours": hours, "log_hours": log_hours, "property": LOG_RETENTION}
         raise UsageError("RETENTION_TOO_LONG", f"table {name}", **details)
-
-
-def _interval(hours: int) -> str:
-    return f"interval {hours} hours"
 
 
 def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:

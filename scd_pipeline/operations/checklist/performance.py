@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scd_pipeline.declaration.table_properties import FILE_RETENTION, MIN_HOURS, V_ORDER, interval_hours
+from scd_pipeline.declaration.table_properties import FILE_RETENTION, MIN_HOURS, V_ORDER, hours_interval, interval_hours
 from scd_pipeline.operations.checklist.items import (
     Item,
     Result,
@@ -108,7 +108,7 @@ def _pool_text(pool: str | None) -> str:
 
 
 def _retention(properties: Mapping[str, str]) -> str:
-    return properties.get(FILE_RETENTION, f"interval {MIN_HOURS} hours")
+    return properties.get(FILE_RETENTION, hours_interval(MIN_HOURS))
 
 
 ITEMS = (
