@@ -135,11 +135,10 @@ class Demonstration:
             arrivals: The deliveries.
             first: The tables to load before the second part arrives; by default all. The others are loaded after it.
         """
-        tables: list[Dimension | Fact] = [*declared.dimensions, *declared.facts]
         self.step("loading the deliveries that have arrived")
-        self._load(pipeline, [table for table in tables if not first or table.name in first])
+        self._load(pipeline, [table for table in declared.tables if not first or table.name in first])
         self.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
-        self._load(pipeline, tables)
+        self._load(pipeline, declared.tables)
 
     def _load(self, pipeline: Pipeline, tables: Sequence[Dimension | Fact]) -> None:
         """Load all new deliveries of some tables, two at a time, dimensions before facts."""

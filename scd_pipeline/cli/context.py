@@ -118,12 +118,10 @@ class Settings:
         from scd_pipeline.texts import did_you_mean
 
         if requested is not None and is_path(requested):
-            declarations = _read_path(str(requested))
-            return [*declarations.dimensions, *declarations.facts]
+            return list(_read_path(str(requested)).tables)
         if self.declarations is None:
             raise UsageError("NO_DECLARATIONS", requested or "")
-        declarations = read_declarations(self.declarations)
-        declared: list[Dimension | Fact] = [*declarations.dimensions, *declarations.facts]
+        declared = read_declarations(self.declarations).tables
         tables = [table for table in declared if requested in (None, table.name)]
         if not tables:
             hint = did_you_mean(requested, [table.name for table in declared])

@@ -122,7 +122,7 @@ DECLARATIONS = Path(__file__).parent.parent / "declarations"
 
 def test_declarations_are_valid() -> None:
     declared = read_declarations(DECLARATIONS)
-    names = [table.name for table in (*declared.dimensions, *declared.facts)]
+    names = [table.name for table in declared.tables]
     assert names == {tables}
 
 

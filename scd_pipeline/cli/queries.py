@@ -55,7 +55,7 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
 
     declared = read_declarations(settings.declarations) if settings.declarations else Declarations(())
     facts = declared.facts
-    names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
+    names = [table.name for table in declared.tables]
     with settings.open(declared=names) as warehouse:
         if not query:
             print("\n".join(queries.view_names(warehouse, facts)) or f"no table is in {warehouse.location} yet")

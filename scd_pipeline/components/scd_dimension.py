@@ -162,7 +162,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             condition = never_requested() if self.fact_automation else None
             checks = [fact_checks(fact, docs_url=self.docs_url, condition=condition), *overdue]
             parts.append(self._table_definitions(fact.as_dimension(), assets, checks, [fact], fact))
-        if declared.dimensions or declared.facts:
+        if declared.tables:
             parts.append(self._status_definitions(declared, status, overdue_checks))
             sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", _table_names(declared))
             parts.append(dg.Definitions(sensors=[sensor]))
@@ -257,7 +257,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
 
 
 def _table_names(declared: Declarations) -> list[str]:
-    return [*(item.name for item in declared.dimensions), *(item.name for item in declared.facts)]
+    return [table.name for table in declared.tables]
 
 
 def _status_name(context: dg.ComponentLoadContext, path: Path, declared: Declarations) -> str:

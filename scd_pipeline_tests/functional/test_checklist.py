@@ -216,7 +216,7 @@ def load_example(remote: str, tmp_path_factory: pytest.TempPathFactory) -> Calla
         declarations, batches = EXAMPLES[name]
         _, declared = demonstration.prepare(declarations, batches(), files=1)
         with Pipeline(demonstration.warehouse, remote=remote) as pipeline:
-            for table in (*declared.dimensions, *declared.facts):
+            for table in declared.tables:
                 pipeline.load(table)
         return demonstration
 

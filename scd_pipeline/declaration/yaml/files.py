@@ -29,6 +29,11 @@ class Declarations:
     dimensions: tuple[Dimension, ...]
     facts: tuple[Fact, ...] = ()
 
+    @property
+    def tables(self) -> tuple[Dimension | Fact, ...]:
+        """The dimensions, and then the facts."""
+        return (*self.dimensions, *self.facts)
+
 
 def read_dimension(path: str | Path) -> Dimension:
     """Return the only dimension of a file.

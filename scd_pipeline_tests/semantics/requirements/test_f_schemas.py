@@ -33,8 +33,8 @@ attributes:
 
 def declared(warehouse: str, name: str) -> Dimension | Fact:
     """A table of a reference warehouse."""
-    tables = read_declarations(EXAMPLES / warehouse / "declarations")
-    return next(table for table in (*tables.dimensions, *tables.facts) if table.name == name)
+    example = read_declarations(EXAMPLES / warehouse / "declarations")
+    return next(table for table in example.tables if table.name == name)
 
 
 def columns(warehouse: str, name: str) -> str:
