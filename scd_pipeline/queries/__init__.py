@@ -17,8 +17,6 @@ from scd_pipeline.queries.dimension import (
     batches,
     current,
     history,
-    in_force,
-    key_names,
     quarantine,
     queried_table,
 )
@@ -34,9 +32,7 @@ __all__ = [
     "create_views",
     "current",
     "history",
-    "in_force",
     "join_as_of",
-    "key_names",
     "overlap",
     "quarantine",
     "queried_table",

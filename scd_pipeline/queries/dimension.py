@@ -149,15 +149,6 @@ def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     return existing_rows(warehouse, name + AUDIT_SUFFIX, name)
 
 
-def in_force(warehouse: Warehouse, dimension: Dimension | str, now: datetime) -> DataFrame:
-    """Return the versions in force now; the caller passes the present time, because no query reads the clock.
-
-    Raises:
-        SetupError: The table does not exist.
-    """
-    return as_of(warehouse, dimension, now)
-
-
 def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """Return every accepted batch, with its state (S34).
 
@@ -185,15 +176,6 @@ def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """
     table = queried_table(warehouse, dimension)
     return _quarantine(_log(warehouse, table.name), table.key_names)
-
-
-def key_names(warehouse: Warehouse, dimension: Dimension | str) -> tuple[str, ...]:
-    """Return the columns of the business key.
-
-    Raises:
-        SetupError: The dimension is passed as a name and is not loaded.
-    """
-    return queried_table(warehouse, dimension).key_names
 
 
 @dataclass(frozen=True, slots=True)

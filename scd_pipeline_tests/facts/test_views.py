@@ -96,7 +96,7 @@ def test_views_return_the_rows_of_the_functions(store: Warehouse) -> None:
     time = datetime(2019, 7, 1)
     pairs = {
         "dim_player_current": queries.current(store, PLAYER),
-        "dim_player_in_force": queries.in_force(store, PLAYER, datetime(2026, 1, 1)),
+        "dim_player_in_force": queries.as_of(store, PLAYER, datetime(2026, 1, 1)),
         f"dim_player_as_of(TIMESTAMP '{time} UTC')": queries.as_of(store, PLAYER, time),
         f"dim_player_as_of(TIMESTAMP '{END} UTC')": queries.as_of(store, PLAYER, END),
         "fct_play_joined": queries.with_dimensions(store, PLAY),

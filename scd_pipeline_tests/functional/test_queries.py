@@ -82,7 +82,6 @@ def test_current_rows(store: Warehouse) -> None:
 )
 def test_as_of_uses_half_open_windows(store: Warehouse, time: datetime, rows: set[tuple[str, str]]) -> None:
     assert values(queries.as_of(store, CITY, time), "id", "city") == rows
-    assert values(queries.in_force(store, CITY, time), "id", "city") == rows
 
 
 def test_a_dimension_without_windows_has_the_same_rows_at_any_time(store: Warehouse) -> None:
@@ -149,7 +148,7 @@ def test_every_table_has_a_view(store: Warehouse) -> None:
 
 
 def test_business_keys_are_read_from_the_table(store: Warehouse) -> None:
-    assert queries.key_names(store, "dim_customer") == ("id",)
+    assert queries.queried_table(store, "dim_customer").key_names == ("id",)
 
 
 def test_a_missing_table_is_an_error_that_names_the_loaded_dimensions(store: Warehouse) -> None:
