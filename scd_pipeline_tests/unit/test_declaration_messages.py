@@ -263,7 +263,7 @@ ties by deletes of a snapshot: no row of this snapshot is a delete; write reject
   remove `ties`
 ties by the order of a table: the rows of a table have no order; name a column that orders them in `sequence`, or
   deliver files
-expected values without windows: a table without attributes of type 2 or 6 has no values as of a time; remove it
+expected values without windows: a table without attributes of type 2 or 6 has no versions; remove it
 
 # NO_ISO_TIME
 open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59

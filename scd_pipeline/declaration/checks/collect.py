@@ -5,15 +5,21 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.yaml.options import Kind, Options
 from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
+if TYPE_CHECKING:
+    from scd_pipeline.declaration.dimension import Dimension
+
 T = TypeVar("T")
 _LONGEST_LABEL = 100
+
+NO_VERSIONS = "a table without attributes of type 2 or 6 has no versions"
+"""The problem of an option that only a table with windows can have."""
 
 
 class ErrorCollector:
@@ -64,6 +70,11 @@ def field_path(path: str, option: object) -> str:
     is_printable = isinstance(option, str) and option.isprintable() and 0 < len(option) <= _LONGEST_LABEL
     label = str(option) if is_printable else short_repr(option)
     return f"{path}.{label}" if path else label
+
+
+def lacks_windows(errors: ErrorCollector, draft: Dimension) -> bool:
+    """Return whether the attributes are valid, and none of them opens versions; False if there are none."""
+    return bool(draft.attributes) and not errors.has("attributes") and not draft.has_windows
 
 
 def _kind_error(kind: Kind, value: Any, default: Any) -> tuple[str, str, str] | None:

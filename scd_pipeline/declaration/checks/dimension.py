@@ -11,7 +11,7 @@ from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.checks.attribute import check_attributes, check_key
-from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
+from scd_pipeline.declaration.checks.collect import NO_VERSIONS, ErrorCollector, field_path, lacks_windows
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.source import check_sources
@@ -353,12 +353,11 @@ def _type_or_none(text: Any) -> DataType | None:
 
 def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that the table has the generated columns whose names are declared, and that a hash fits the attributes."""
-    without_windows = bool(draft.attributes) and not errors.has("attributes") and not draft.has_windows
+    is_without_windows = lacks_windows(errors, draft)
     for column in draft.column_names:
         field = f"column_names.{column}"
-        if without_windows and column in WINDOW_COLUMNS:
-            problem = "a table without attributes of type 2 or 6 has no windows, and no such column"
-            errors.add("NOT_APPLICABLE", field, problem, "remove it")
+        if is_without_windows and column in WINDOW_COLUMNS:
+            errors.add("NOT_APPLICABLE", field, f"{NO_VERSIONS}, and no such column", "remove it")
         elif column == IS_DELETED and not draft.has_deleted_versions:
             fix = "write `deleted_rows: new_version`, or remove it"
             errors.add("NOT_APPLICABLE", field, "the table has no such column", fix)
@@ -401,9 +400,8 @@ def _check_surrogate(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_history_table(errors: ErrorCollector, draft: Dimension) -> None:
-    if draft.history_table and draft.attributes and not errors.has("attributes") and not draft.has_windows:
-        problem = "a table without attributes of type 2 or 6 has no closed versions"
-        errors.add("NOT_APPLICABLE", "history_table", problem, "remove it")
+    if draft.history_table and lacks_windows(errors, draft):
+        errors.add("NOT_APPLICABLE", "history_table", NO_VERSIONS, "remove it")
 
 
 def _check_history_columns(errors: ErrorCollector, draft: Dimension) -> None:
@@ -443,8 +441,7 @@ def _check_rapid_change_limit(errors: ErrorCollector, draft: Dimension) -> None:
         problem = f"{short_repr(limit)} is not a share"
         errors.add("OUT_OF_RANGE", "rapid_change_limit", problem, "give a share, such as 0.5 for half of the entities")
     if not errors.has("attributes") and not draft.has_windows:
-        problem = "a table without attributes of type 2 or 6 has no versions"
-        errors.add("NOT_APPLICABLE", "rapid_change_limit", problem, "remove it")
+        errors.add("NOT_APPLICABLE", "rapid_change_limit", NO_VERSIONS, "remove it")
 
 
 def _check_z_order(errors: ErrorCollector, draft: Dimension) -> None:
@@ -455,8 +452,7 @@ def _check_untracked(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that a table with values for each version has versions."""
     for attribute in draft.attributes if not draft.has_windows else ():
         if attribute.untracked is not None and attribute.scd is ScdType.OVERWRITE:
-            problem = "a table without attributes of type 2 or 6 has no versions"
-            errors.add("NOT_APPLICABLE", f"attributes.{attribute.name}.untracked", problem, "remove it")
+            errors.add("NOT_APPLICABLE", f"attributes.{attribute.name}.untracked", NO_VERSIONS, "remove it")
 
 
 def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
@@ -467,10 +463,8 @@ def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
         if draft.has_windows:
             problem = "a table with attributes of type 2 or 6 closes the version of a deleted entity"
             errors.add("NOT_APPLICABLE", option, problem, "remove it: it is for tables with types 0, 1 and 3 only")
-    is_flat = bool(draft.attributes) and not errors.has("attributes") and not draft.has_windows
-    if draft.deleted_rows == "new_version" and is_flat:
-        problem = "a table without attributes of type 2 or 6 has no versions"
-        errors.add("NOT_APPLICABLE", "deleted_rows", problem, "write keep or remove")
+    if draft.deleted_rows == "new_version" and lacks_windows(errors, draft):
+        errors.add("NOT_APPLICABLE", "deleted_rows", NO_VERSIONS, "write keep or remove")
     if draft.deleted_at and draft.deleted_rows == "remove":
         errors.add(
             "CONFLICTING_OPTIONS",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
+from scd_pipeline.declaration.checks.collect import NO_VERSIONS, ErrorCollector, field_path, lacks_windows
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES, ExpectedValue, SignOff
 from scd_pipeline.declaration.table_properties import (
     FILE_RETENTION,
@@ -33,9 +33,8 @@ def check_governance(errors: ErrorCollector, draft: Dimension) -> None:
         _check_sign_off(errors, role, sign_off)
     for name, expected in _entries(errors, "expected_values", draft.expected_values):
         _check_expected_value(errors, field_path("expected_values", name), expected)
-    if draft.expected_values and draft.attributes and not errors.has("attributes") and not draft.has_windows:
-        problem = "a table without attributes of type 2 or 6 has no values as of a time"
-        errors.add("NOT_APPLICABLE", "expected_values", problem, "remove it")
+    if draft.expected_values and lacks_windows(errors, draft):
+        errors.add("NOT_APPLICABLE", "expected_values", NO_VERSIONS, "remove it")
     years: Any = draft.audit_retention_years
     if years is not None and not (isinstance(years, int) and years >= 1):
         problem = f"{short_repr(years)} is not a whole number of at least 1"
