@@ -44,6 +44,16 @@ BAD_REASON = "_bad_reason"
 BAD_ROW = "_bad_row"
 INFO = "_info"
 
+# The values of `_kind`: those of change records, and that of a row with the properties of a batch.
+UPSERT = "upsert"
+DELETE = "delete"
+NO_OP = "no_op"
+"""The record of an entity that a snapshot omits and does not delete."""
+PRESENCE = "presence"
+"""A row that is computed, not stored: its snapshot asserts that the entity exists (S4)."""
+BAD = "bad"
+BATCH_ROW = "batch"
+
 # Columns of the rows by which a row-timed snapshot asserts presence: position of the row with the values (S4).
 ROW_AT = "_row_at"
 ROW_SEQUENCE = "_row_sequence"

@@ -17,6 +17,7 @@ from scd_pipeline.columns import (
     BAD_REASON,
     BAD_ROW,
     BATCH,
+    BATCH_ROW,
     CHANGE_RECORD_TYPES,
     CHANNEL,
     COMMIT,
@@ -109,7 +110,7 @@ class ChangeLog:
         """Return all accepted batches, each with the number of the pipeline commit that appended it."""
         if self.stored is None:
             return []
-        rows = self.stored.where(F.col(KIND) == "batch")
+        rows = self.stored.where(F.col(KIND) == BATCH_ROW)
         keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
         batch_rows = rows.select(*keys, *_info_with_microseconds()).collect()
         return [(row[COMMIT], self._with_current_names(_batch(row))) for row in batch_rows]
@@ -126,7 +127,7 @@ class ChangeLog:
         """
         if self.stored is None:
             return self._empty()
-        frame = self.stored.where(F.col(KIND) != "batch")
+        frame = self.stored.where(F.col(KIND) != BATCH_ROW)
         attributes = {a.name: [a.name, *a.former_names] for a in self.dimension.attributes}
         types = attribute_types(self.dimension)
         values = []
@@ -171,7 +172,7 @@ class ChangeLog:
         types = dict(log_schema(self.dimension))
         rows = [
             (
-                "batch",
+                BATCH_ROW,
                 commit.number,
                 b.at,
                 b.id,

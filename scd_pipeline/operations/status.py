@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scd_pipeline.columns import BATCH, KIND
+from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
@@ -155,7 +155,7 @@ def _source_statuses(
 def _bad_rows_by_batch(log: ChangeLog) -> dict[str, int]:
     if log.stored is None:
         return {}
-    counts = log.stored.where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
+    counts = log.stored.where(f"{KIND} = '{BAD}'").groupBy(BATCH).count().collect()
     return {row[BATCH]: int(row["count"]) for row in counts}
 
 

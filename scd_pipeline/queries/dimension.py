@@ -10,9 +10,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import (
+    BAD,
     BAD_REASON,
     BAD_ROW,
     BATCH,
+    BATCH_ROW,
     CHANNEL,
     CURRENT_FLAG,
     EFFECTIVE_AT,
@@ -328,7 +330,7 @@ def _in_calendar(time: Column) -> Column:
 
 def _batches(log: DataFrame) -> DataFrame:
     info = F.col(INFO)
-    return log.where(F.col(KIND) == "batch").select(
+    return log.where(F.col(KIND) == BATCH_ROW).select(
         F.col(BATCH).alias("batch"),
         F.col(SOURCE).alias("source"),
         F.col(CHANNEL).alias("channel"),
@@ -355,9 +357,9 @@ def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
     The log stores bad rows under the first revision with their content.
     """
     content = F.coalesce(F.nullif(F.col(INFO)["content_of"], F.lit("")), F.col(BATCH))
-    states = log.where(F.col(KIND) == "batch").select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
+    states = log.where(F.col(KIND) == BATCH_ROW).select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
     last = states.groupBy(BATCH).agg(F.max_by(_STATE, REVISION_RANK).alias(_STATE))
-    bad = log.where(F.col(KIND) == "bad").join(F.broadcast(last), BATCH, "left")
+    bad = log.where(F.col(KIND) == BAD).join(F.broadcast(last), BATCH, "left")
     return bad.select(
         F.col(BATCH).alias("batch"),
         F.col(_STATE).alias("state"),
