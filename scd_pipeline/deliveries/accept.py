@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from scd_pipeline.columns import BATCH, KIND
+from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.deliveries.batch_summary import MAX_SCOPE_VALUES, BatchContent, summarize_batches
@@ -129,7 +129,7 @@ class IntakeResult:
         rest, parts = F.lit(True), []
         accepted = self.decisions.accepted
         for rule, ids in _by_tie_rule((delivery.batch.id, delivery) for delivery in accepted).items():
-            has_ties = F.col(BATCH).isin(ids) & (F.col(KIND) != "bad")
+            has_ties = F.col(BATCH).isin(ids) & (F.col(KIND) != BAD)
             parts.append(_WITHOUT_TIES[rule](rows.where(has_ties), self.dimension))
             rest = rest & ~has_ties
         return union_all([rows.where(rest), *parts]).drop(*_FILE_COLUMNS)
@@ -560,7 +560,7 @@ def _unordered_keys(rows: DataFrame, measured: Sequence[PendingDelivery], dimens
     by_rule = _by_tie_rule((delivery.row_tag, delivery) for delivery in measured)
     candidates = [rows.where(F.col(BATCH).isin(ids)) for rule, ids in by_rule.items() if rule == "reject"]
     if "delete_wins" in by_rule:
-        good = rows.where(F.col(BATCH).isin(by_rule["delete_wins"]) & (F.col(KIND) != "bad"))
+        good = rows.where(F.col(BATCH).isin(by_rule["delete_wins"]) & (F.col(KIND) != BAD))
         candidates.append(drop_deleted_ties(good, dimension))
     if not candidates:
         return {}

@@ -9,7 +9,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, KIND, SOURCE
+from scd_pipeline.columns import BAD, BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.narrowed import RepeatedRows
@@ -95,7 +95,7 @@ def summarize_batches(
             if in_file_order:
                 contents[row[BATCH]] = replace(contents[row[BATCH]], hash=int(row["hash"]))
     if any(content.bad_rows for content in contents.values()):
-        reasons = rows.where(F.col(KIND) == "bad").groupBy(BATCH).agg(F.min(BAD_REASON).alias("reason"))
+        reasons = rows.where(F.col(KIND) == BAD).groupBy(BATCH).agg(F.min(BAD_REASON).alias("reason"))
         for row in reasons.collect():
             contents[row[BATCH]] = replace(contents[row[BATCH]], bad_reason=row["reason"] or "")
     return contents
@@ -105,7 +105,7 @@ def _counted(
     rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension: Dimension
 ) -> tuple[dict[str | None, BatchContent], bool]:
     """Return by one query the contents as if no good rows had ties, and whether some may have."""
-    is_good = F.col(KIND) != "bad"
+    is_good = F.col(KIND) != BAD
     # Times are collected as microseconds, which the time zone of this process cannot change.
     time = F.when(is_good, F.unix_micros(EFFECTIVE_AT))
     scope_values = {
@@ -153,7 +153,7 @@ def _content(row: Row, scopes: int) -> BatchContent:
 
 def _ties(rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension) -> DataFrame:
     """Return `_batch`, `entities`, `repeated` and, if a channel is in file order, `hash` (`BatchContent`)."""
-    is_good = (F.col(KIND) != "bad").alias("_good")
+    is_good = (F.col(KIND) != BAD).alias("_good")
     hashes = [_group_hash(in_file_order).alias("_h")] if in_file_order else []
     groups = rows.groupBy(*tie_columns(dimension), is_good, SOURCE, CHANNEL).agg(F.count(F.lit(1)).alias("_n"), *hashes)
     sums = [F.sum("_h").cast("string").alias("hash")] if in_file_order else []
@@ -165,7 +165,7 @@ def _ties(rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension) -
 def _group_hash(in_file_order: Sequence[str]) -> Column:
     """Return the hash of the rows with one position."""
     unordered = F.sum(F.col(HASH).cast("decimal(38,0)"))
-    is_tie = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order)) & (F.col(KIND) != "bad")
+    is_tie = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order)) & (F.col(KIND) != BAD)
     hashes = F.array_sort(F.collect_list(F.when(is_tie, F.struct(ROW_ORDER, HASH))))
     in_order = F.xxhash64(F.transform(hashes, lambda row: row[HASH])).cast("decimal(38,0)")
     return F.when(F.size(hashes) > 1, in_order).otherwise(unordered)

@@ -15,11 +15,13 @@ from pyspark.sql import types as T
 from scd_pipeline.columns import (
     ACTOR,
     ASSERTED_AT,
+    BAD,
     BAD_REASON,
     BAD_ROW,
     BATCH,
     CHANNEL,
     CORRELATION_ID,
+    DELETE,
     DELIVERY_RANK,
     EFFECTIVE_AT,
     KIND,
@@ -27,6 +29,7 @@ from scd_pipeline.columns import (
     REVISION_RANK,
     SEQUENCE,
     SOURCE,
+    UPSERT,
     attribute_types,
 )
 from scd_pipeline.declaration import Column as DeclaredColumn
@@ -315,7 +318,7 @@ def _change_record_columns(
     delivery_time = F.col(DELIVERY)["at"]
     row_time = F.col(EFFECTIVE_AT) if channel.effective_at else delivery_time
     has_row_times = channel.name == "snapshot" and bool(channel.effective_at)
-    kind = F.when(is_bad, "bad").when(F.col(_DELETED), "delete").otherwise("upsert")
+    kind = F.when(is_bad, BAD).when(F.col(_DELETED), DELETE).otherwise(UPSERT)
     if has_row_times:
         effective_at = F.when(is_bad, delivery_time).otherwise(row_time)
     else:

@@ -7,7 +7,18 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import ACTOR, BATCH, CORRELATION_ID, EFFECTIVE_AT, KIND, REASON, SEQUENCE, attribute_types
+from scd_pipeline.columns import (
+    ACTOR,
+    BAD,
+    BATCH,
+    CORRELATION_ID,
+    DELETE,
+    EFFECTIVE_AT,
+    KIND,
+    REASON,
+    SEQUENCE,
+    attribute_types,
+)
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import has_map
 from scd_pipeline.deliveries.row_columns import ROW_ORDER
@@ -29,7 +40,7 @@ def find_conflicts(rows: DataFrame, dimension: Dimension, limit: int) -> DataFra
     Returns:
         `_batch`, and the business key as text in `key`; at most `limit` keys for each batch.
     """
-    good = rows.where(F.col(KIND) != "bad")
+    good = rows.where(F.col(KIND) != BAD)
     conditions = [F.min(KIND) != F.max(KIND)]
     for name, data_type in attribute_types(dimension).items():
         value = F.when(col(name).isNotNull(), F.struct(to_comparable(col(name)["v"], data_type).alias("v")))
@@ -78,7 +89,7 @@ def merge_ties_by_row_order(rows: DataFrame, dimension: Dimension) -> DataFrame:
 def drop_deleted_ties(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Drop the rows that have a tie with a delete: the delete decides (S5)."""
     group = Window.partitionBy(*tie_columns(dimension))
-    is_deleted = (F.col(KIND) != "delete") & F.max(F.col(KIND) == "delete").over(group)
+    is_deleted = (F.col(KIND) != DELETE) & F.max(F.col(KIND) == DELETE).over(group)
     return rows.withColumn("_is_deleted", is_deleted).where(~F.col("_is_deleted")).drop("_is_deleted")
 
 

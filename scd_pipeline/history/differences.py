@@ -32,17 +32,22 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import (
     ACTOR,
     ASSERTED_AT,
+    BAD,
     BAD_REASON,
     BAD_ROW,
     BATCH,
     CORRELATION_ID,
+    DELETE,
     EFFECTIVE_AT,
     KIND,
+    NO_OP,
+    PRESENCE,
     REASON,
     ROW_AT,
     ROW_SEQUENCE,
     SEQUENCE,
     SOURCE,
+    UPSERT,
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension
@@ -136,7 +141,7 @@ def _absences(spark: SparkSession, records: DataFrame, snapshots: Sequence[Batch
     keys = records.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(F.collect_set(BATCH).alias(_BATCHES))
     covered = covered_by(spark, keys, [CoveringSnapshot(snapshot) for snapshot in snapshots])
     omitted = covered.where(~F.array_contains(_BATCHES, F.col(BATCH)))
-    kind = F.when(F.col("_retires"), "delete").otherwise("no_op")
+    kind = F.when(F.col("_retires"), DELETE).otherwise(NO_OP)
     return _as_records(omitted, "absent", kind, dimension).select(*records.columns)
 
 
@@ -153,7 +158,7 @@ def _rechecks(
     covered = covered_by(spark, keys, snapshots)
     rows = covered.where(is_affected & ~F.array_contains(_BATCHES, F.col(BATCH)))
     implied = dict(zip(_RECHECK_COLUMNS, (F.col("_retires"), F.col("_columns")), strict=True))
-    rechecks = _as_records(rows, "recheck", F.lit("no_op"), dimension).withColumns(implied)
+    rechecks = _as_records(rows, "recheck", F.lit(NO_OP), dimension).withColumns(implied)
     return rechecks.select(*records.columns, *_RECHECK_COLUMNS)
 
 
@@ -188,7 +193,7 @@ def _resolve_rechecks(
     """Turn each recheck into the record that its snapshot implied, derived from the log as it was before this run."""
     state = _with_state_before(records, F.col(ORIGIN).isin("stored", "removed"), batches, dimension, windows)
     is_recheck = F.col(ORIGIN) == "recheck"
-    kind = F.when(F.col(ASSERTED_BEFORE), "upsert").when(F.col("_recheck_retires"), "delete").otherwise("no_op")
+    kind = F.when(F.col(ASSERTED_BEFORE), UPSERT).when(F.col("_recheck_retires"), DELETE).otherwise(NO_OP)
     resolved = {KIND: F.when(is_recheck, kind).otherwise(F.col(KIND))}
     for name in attribute_types(dimension):
         provided = is_recheck & F.col(ASSERTED_BEFORE) & F.array_contains("_recheck_columns", name)
@@ -211,9 +216,9 @@ def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimen
     can_be_implied = repeats_audit_texts(batches, dimension) & ~F.col(_HAS_BAD_ROW)
     is_implied = (
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
-        .when(F.col(KIND) == "bad", False)
+        .when(F.col(KIND) == BAD, False)
         .when((F.col(ORIGIN) == "delivered") & ~can_be_implied, False)
-        .when(F.col(KIND) == "upsert", repeats)
+        .when(F.col(KIND) == UPSERT, repeats)
         .otherwise(~F.col(ASSERTED_BEFORE))
     )
     flags = {
@@ -250,7 +255,7 @@ def _has_bad_row(batches: BatchChanges, windows: RowWindows) -> Column:
     """
     if not any(batch.bad_rows for batch in batches.new_snapshots):
         return F.lit(False)
-    return F.coalesce(windows.same_batch().max(F.col(KIND) == "bad"), F.lit(False))
+    return F.coalesce(windows.same_batch().max(F.col(KIND) == BAD), F.lit(False))
 
 
 def _before(attribute: str) -> str:
@@ -269,12 +274,12 @@ def _with_state_before(
         The records with `_asserted_before`, `_existed_before`, and `_before_<attribute>` (wrapped).
     """
     window = windows.rows_before()
-    is_upsert = in_effect & (F.col(KIND) == "upsert")
+    is_upsert = in_effect & (F.col(KIND) == UPSERT)
     if batches.has_row_times:
         records = with_existence(records, window, in_effect)
-        is_upsert = is_upsert | (in_effect & (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE))
+        is_upsert = is_upsert | (in_effect & (F.col(KIND) == PRESENCE) & ~F.col(EXISTED_BEFORE))
     else:
-        exists = F.when(is_upsert, True).when(in_effect & (F.col(KIND) == "delete"), False)
+        exists = F.when(is_upsert, True).when(in_effect & (F.col(KIND) == DELETE), False)
         records = records.withColumn(EXISTED_BEFORE, last_flag(exists, window))
         records = records.withColumn(ASSERTED_BEFORE, F.col(EXISTED_BEFORE))
     before = {_before(name): window.last(F.when(is_upsert, col(name))) for name in attribute_types(dimension)}

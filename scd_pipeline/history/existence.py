@@ -16,7 +16,18 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import ASSERTED_AT, CHANNEL, EFFECTIVE_AT, KIND, ROW_AT, ROW_SEQUENCE, SEQUENCE
+from scd_pipeline.columns import (
+    ASSERTED_AT,
+    CHANNEL,
+    DELETE,
+    EFFECTIVE_AT,
+    KIND,
+    PRESENCE,
+    ROW_AT,
+    ROW_SEQUENCE,
+    SEQUENCE,
+    UPSERT,
+)
 from scd_pipeline.history.row_windows import RowWindow
 
 EXISTED_BEFORE = "_existed_before"
@@ -39,9 +50,9 @@ def with_presence(records: DataFrame, *, has_row_times: bool) -> DataFrame:
     )
     if not has_row_times:
         return records
-    presence = records.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == "upsert")).withColumns(
+    presence = records.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == UPSERT)).withColumns(
         {
-            KIND: F.lit("presence"),
+            KIND: F.lit(PRESENCE),
             ROW_AT: F.col(EFFECTIVE_AT),
             ROW_SEQUENCE: F.col(SEQUENCE),
             EFFECTIVE_AT: F.col(ASSERTED_AT),
@@ -62,10 +73,10 @@ def with_existence(rows: DataFrame, before: RowWindow, in_effect: Column) -> Dat
     Returns:
         The rows with `_asserted_before` and `_existed_before`, which are never NULL.
     """
-    asserts = (F.col(KIND) == "presence") | ((F.col(KIND) == "upsert") & F.col(ASSERTED_AT).isNull())
-    asserted = F.when(in_effect & asserts, True).when(in_effect & (F.col(KIND) == "delete"), False)
+    asserts = (F.col(KIND) == PRESENCE) | ((F.col(KIND) == UPSERT) & F.col(ASSERTED_AT).isNull())
+    asserted = F.when(in_effect & asserts, True).when(in_effect & (F.col(KIND) == DELETE), False)
     rows = rows.withColumn(ASSERTED_BEFORE, last_flag(asserted, before))
-    exists = F.when(in_effect & F.col(KIND).isin("upsert", "presence"), True).when(in_effect & is_deletion(), False)
+    exists = F.when(in_effect & F.col(KIND).isin(UPSERT, PRESENCE), True).when(in_effect & is_deletion(), False)
     return rows.withColumn(EXISTED_BEFORE, last_flag(exists, before))
 
 
@@ -74,7 +85,7 @@ def is_deletion() -> Column:
 
     A delete of a feed always does. An absence does if the entity's existence had been asserted before (S4).
     """
-    return (F.col(KIND) == "delete") & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
+    return (F.col(KIND) == DELETE) & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
 
 
 def last_flag(flag: Column, window: RowWindow) -> Column:

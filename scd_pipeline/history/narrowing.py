@@ -24,6 +24,7 @@ from scd_pipeline.columns import (
     IS_DELETED,
     KIND,
     REASON,
+    UPSERT,
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension, ScdType
@@ -174,7 +175,7 @@ def compare_with_current_rows(
         - `_is_new`: whether the row may differ from what its source had asserted.
     """
     names = list(dimension.key_names)
-    can_repeat = (F.col(KIND) == "upsert") & repeats_audit_texts(batches, dimension)
+    can_repeat = (F.col(KIND) == UPSERT) & repeats_audit_texts(batches, dimension)
     # Without the flag of the delivered row, the joined row has only a current one.
     joined = delivered.withColumn(_CAN_REPEAT, can_repeat).join(current, names, "full_outer")
     is_delivered, exists = F.col(_CAN_REPEAT).isNotNull(), F.col(_CURRENT).isNotNull()
@@ -246,5 +247,5 @@ def entities_with_refused_values(log_rows: DataFrame, batches: BatchChanges, dim
         has_null = F.max(col(name).isNotNull() & value.isNull())
         conditions += [F.min(value) != F.max(value), has_null & F.max(value).isNotNull()]
     keys = [col(name) for name in dimension.key_names]
-    entities = log_rows.where(F.col(KIND) == "upsert").groupBy(*keys).agg(any_of(conditions).alias(_HAS_SEVERAL))
+    entities = log_rows.where(F.col(KIND) == UPSERT).groupBy(*keys).agg(any_of(conditions).alias(_HAS_SEVERAL))
     return entities.where(_HAS_SEVERAL).select(*keys)

@@ -32,6 +32,7 @@ from scd_pipeline.columns import (
     CURRENT_FLAG,
     DEFAULT_DELETE_REASON,
     DEFAULT_REASON,
+    DELETE,
     DELETED_AT,
     EFFECTIVE_AT,
     EFFECTIVE_FROM,
@@ -40,10 +41,12 @@ from scd_pipeline.columns import (
     KIND,
     LAST_UPDATED,
     LOAD_RUN_ID,
+    PRESENCE,
     REASON,
     ROW_AT,
     ROW_SEQUENCE,
     SOURCE,
+    UPSERT,
     VERSION,
     attribute_types,
 )
@@ -104,7 +107,7 @@ def build_timeline(
 
 def effective_records(records: DataFrame, windows: RowWindows, *, has_row_times: bool) -> DataFrame:
     """Return the upserts and deletes that have an effect."""
-    rows = records.where(F.col(KIND).isin("upsert", "delete"))
+    rows = records.where(F.col(KIND).isin(UPSERT, DELETE))
     return _resolve_presence(rows, windows) if has_row_times else rows
 
 
@@ -116,10 +119,10 @@ def _resolve_presence(rows: DataFrame, windows: RowWindows) -> DataFrame:
     """
     rows = with_presence(rows, has_row_times=True)
     states = with_existence(rows, windows.rows_before(), F.lit(True))
-    returns = (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE)
+    returns = (F.col(KIND) == PRESENCE) & ~F.col(EXISTED_BEFORE)
     return (
-        states.where((F.col(KIND) == "upsert") | returns | is_deletion())
-        .withColumn(KIND, F.when(returns, "upsert").otherwise(F.col(KIND)))
+        states.where((F.col(KIND) == UPSERT) | returns | is_deletion())
+        .withColumn(KIND, F.when(returns, UPSERT).otherwise(F.col(KIND)))
         .drop(EXISTED_BEFORE, ASSERTED_BEFORE, ROW_AT, ROW_SEQUENCE)
     )
 
@@ -137,11 +140,11 @@ def with_running_state(rows: DataFrame, dimension: Dimension, windows: RowWindow
     """
     window = windows.by_position()
     is_decisive = F.col(SOURCE) == dimension.existence_source.name
-    exists = F.when(is_decisive, F.col(KIND) == "upsert")
+    exists = F.when(is_decisive, F.col(KIND) == UPSERT)
     states = rows.withColumns(
         {
             EXISTS: F.coalesce(window.last(exists), F.lit(False)),
-            **{name: window.last(F.when(F.col(KIND) == "upsert", col(name))) for name in dimension.attribute_names},
+            **{name: window.last(F.when(F.col(KIND) == UPSERT, col(name))) for name in dimension.attribute_names},
         }
     ).withColumn(VISIBLE, visible_state(dimension))
     changed = ~F.col(VISIBLE).eqNullSafe(window.lag(F.col(VISIBLE)))

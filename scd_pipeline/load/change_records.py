@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BATCH, COMMIT, KIND, ROW_AT, ROW_SEQUENCE, SOURCE
+from scd_pipeline.columns import BAD, BATCH, COMMIT, DELETE, KIND, PRESENCE, ROW_AT, ROW_SEQUENCE, SOURCE, UPSERT
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import IntakeResult
 from scd_pipeline.deliveries.delivery import Delivery
@@ -251,7 +251,7 @@ def _row_flags() -> dict[str, Column]:
     """Return the conditions of the rows that are counted, by the name of the count."""
     delivered = F.col(ORIGIN) == "delivered"
     existed, asserted = F.col(EXISTED_BEFORE), F.col(ASSERTED_BEFORE)
-    upserts, deletes = delivered & (F.col(KIND) == "upsert"), F.col(KIND) == "delete"
+    upserts, deletes = delivered & (F.col(KIND) == UPSERT), F.col(KIND) == DELETE
     return {
         "new": upserts & ~existed,
         "changed": upserts & existed & F.col(DIFFERS),
@@ -266,12 +266,12 @@ def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension:
     """Return the counts of each batch, also those of entities with rows of presence or bad rows."""
     delivered, asserted = F.col(ORIGIN) == "delivered", F.col(ASSERTED_BEFORE)
     # Of several rows of an entity, the presence of the first one asserts the existence for the next ones.
-    present = F.min(F.when(delivered & (F.col(KIND) == "presence"), asserted))
-    bad = F.max(F.when(delivered & (F.col(KIND) == "bad") & _is_in_scope(batches), asserted))
+    present = F.min(F.when(delivered & (F.col(KIND) == PRESENCE), asserted))
+    bad = F.max(F.when(delivered & (F.col(KIND) == BAD) & _is_in_scope(batches), asserted))
     flags = {**_row_flags(), _RECORDS: F.lit(True), _APPENDED: _is_appended()}
     entities = records.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
         *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in flags.items()],  # no key begins with `_`
-        F.max(delivered & (F.col(KIND) == "upsert")).alias("_upserts"),
+        F.max(delivered & (F.col(KIND) == UPSERT)).alias("_upserts"),
         F.coalesce(present, F.lit(False)).alias("_present"),
         F.coalesce(bad, F.lit(False)).alias("_bad"),
     )
@@ -302,7 +302,7 @@ def _is_in_scope(batches: Sequence[Batch]) -> Column:
 
 def _is_appended() -> Column:
     """Return whether a record is appended to the log; presence rows are only for the retire guard."""
-    return F.col(KIND) != "presence"
+    return F.col(KIND) != PRESENCE
 
 
 def rows_to_append(records: DataFrame | None, intake: IntakeResult) -> DataFrame:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD_REASON, BAD_ROW, BATCH, KIND
+from scd_pipeline.columns import BAD, BAD_REASON, BAD_ROW, BATCH, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import IntakeResult, accept
 from scd_pipeline.deliveries.delivery import Delivery
@@ -138,7 +138,7 @@ class LoadPlan:
         Returns:
             `batch`, `key`, `reason`, and `row`, which is missing if an attribute of the dimension is personal (S31).
         """
-        bad = self.delivered.where(F.col(KIND) == "bad")
+        bad = self.delivered.where(F.col(KIND) == BAD)
         key = readable_key(self.dimension.key_names).alias("key")
         columns = [F.col(BATCH).alias("batch"), key, F.col(BAD_REASON).alias("reason")]
         if not any(attribute.personal for attribute in self.dimension.attributes):

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND
+from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.delta.commits import HighWaterMark
@@ -283,7 +283,7 @@ def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) 
 
 
 def _timeline_records(records: DataFrame, like: DataFrame) -> DataFrame:
-    return records.where(~F.col(KIND).isin("presence", "bad")).select(*[col(name) for name in like.columns])
+    return records.where(~F.col(KIND).isin(PRESENCE, BAD)).select(*[col(name) for name in like.columns])
 
 
 def _affected_keys(state: StoredState, comparison: Comparison) -> DataFrame | None:

@@ -249,7 +249,7 @@ _SNAPSHOTS = (
         "presence_never_returns_an_entity",
         "S4",
         "partner pass, machine pass",
-        _in("timeline._resolve_presence", replaced(comparison("presence"), "F.lit(False)")),
+        _in("timeline._resolve_presence", replaced(comparison("PRESENCE"), "F.lit(False)")),
     ),
     _fault(
         "presence_always_provides_values",
@@ -279,7 +279,7 @@ _SNAPSHOTS = (
         "absence_leaves_existence_asserted",
         "S4",
         "partner pass, machine pass",
-        _in("existence.with_existence", unchained(call("when", "delete"))),
+        _in("existence.with_existence", unchained(call("when", "DELETE"))),
     ),
     _fault(
         "presence_by_the_earliest_row",
@@ -460,7 +460,7 @@ _LOG = (
         "rechecked_snapshot_always_retires",
         "S27",
         "customer halves, country halves",
-        _in("differences._resolve_rechecks", replaced(argument("otherwise", "no_op"), '"delete"')),
+        _in("differences._resolve_rechecks", replaced(argument("otherwise", "NO_OP"), '"delete"')),
     ),
     _fault(
         "no_op_not_stored",
@@ -575,7 +575,7 @@ _EXISTENCE = (
         _in(
             "timeline.with_running_state",
             replaced(
-                call("when", "upsert").inside(comprehension("attribute_names")),
+                call("when", "UPSERT").inside(comprehension("attribute_names")),
                 '_.otherwise(F.struct(_1["v"].alias("v")))',
             ),
         ),
