@@ -18,6 +18,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.utils import is_remote
 
 _BROADCAST_ROWS = 2_000_000
+_BROADCAST_VALUES = 16_000_000
+"""The largest numbers of rows and of values that are broadcast: a quarter of a gigabyte of short values."""
 _NUMBER_GROUPS = 4096
 """The number of lists into which numbers are divided; for a billion numbers, each has two megabytes."""
 _CHECKPOINT_LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
@@ -146,14 +148,16 @@ def is_checkpoint_lost(error: BaseException) -> bool:
     return _CHECKPOINT_LOST in str(error)
 
 
-def with_broadcast(frame: DataFrame, row_limit: int) -> DataFrame:
+def with_broadcast(frame: DataFrame, row_limit: int, columns: int = 1) -> DataFrame:
     """Return the frame with the hint to broadcast it, if as many rows as it may have fit in the memory of each process.
 
     Args:
-        frame: Rows of a few short columns, such as business keys.
+        frame: Any rows.
         row_limit: An upper bound of the number of its rows.
+        columns: The number of its columns, if they are more than a few short ones, such as those of a business key.
     """
-    return F.broadcast(frame) if row_limit <= _BROADCAST_ROWS else frame
+    is_small = row_limit <= _BROADCAST_ROWS and row_limit * columns <= _BROADCAST_VALUES
+    return F.broadcast(frame) if is_small else frame
 
 
 def _fields(ddl: str) -> list[T.StructField]:

@@ -395,12 +395,14 @@ class Pipeline:
             queries.create_views(self.warehouse, [dimension.name], on_failure=_log.warning)
         return result
 
-    def status(self, *tables: Dimension | Fact, now: Time | None = None) -> status.Status:
+    def status(self, *tables: Dimension | Fact, now: Time | None = None, plan_pending: bool = False) -> status.Status:
         """Report the last and the pending deliveries of each source, and how far each table is behind.
 
         Args:
             tables: The declarations.
             now: The time from which the age of the deliveries is counted; the current time by default.
+            plan_pending: Whether a load of the pending deliveries is planned, to find those that it would reject. It
+                takes about as long as the load.
 
         Raises:
             UsageError: An argument is not a dimension or fact, or `now` is not a time.
@@ -409,7 +411,7 @@ class Pipeline:
         declared = [_require_declaration(table) for table in tables]
         dimensions = [table for table in declared if isinstance(table, Dimension)]
         facts = [table for table in declared if isinstance(table, Fact)]
-        return status.status(self.warehouse, dimensions, facts, now=time)
+        return status.status(self.warehouse, dimensions, facts, now=time, plan_pending=plan_pending)
 
 
 # Spark

@@ -162,9 +162,17 @@ def _write_check(results: Sequence[CheckResult], output: Output) -> None:
 
 @click.command()
 @with_settings
+@click.option(
+    "--plan",
+    "plan_pending",
+    is_flag=True,
+    help="Also plan a load of the pending deliveries, and list those that it would reject.",
+)
 @with_output
-def status(settings: Settings, *, output: Output) -> ExitCode:
+def status(settings: Settings, *, plan_pending: bool, output: Output) -> ExitCode:
     """Show last deliveries, pending deliveries and table lag.
+
+    Pending deliveries are listed, but not read. With --plan the command takes about as long as their load.
 
     The command fails if a table is damaged: until it is repaired, every load of it fails.
     """
@@ -175,7 +183,7 @@ def status(settings: Settings, *, output: Output) -> ExitCode:
     dimensions = [item for item in declared if isinstance(item, Dimension)]
     facts = [item for item in declared if isinstance(item, Fact)]
     with settings.open() as warehouse, progress("reading the tables"):
-        current = read_status(warehouse, dimensions, facts, now=datetime.now(timezone.utc))
+        current = read_status(warehouse, dimensions, facts, now=datetime.now(timezone.utc), plan_pending=plan_pending)
     if output.is_table:
         _print_status(current, output)
     else:
@@ -195,7 +203,7 @@ def _source_record(source: SourceStatus) -> tuple[object, ...]:
         source.batches,
         *last,
         list(source.pending),
-        list(source.rejected),
+        None if source.rejected is None else list(source.rejected),
         source.quarantined,
     )
 
@@ -217,12 +225,12 @@ def _print_status(current: Status, output: Output) -> None:
         "quarantined": "number",
     }
     sources = [
-        (s.table, s.source, s.last_delivery, _age(s), len(s.pending), len(s.rejected), s.quarantined)
+        (s.table, s.source, s.last_delivery, _age(s), len(s.pending), _rejected(s), s.quarantined)
         for s in current.sources
     ]
     print_table(Rows.from_records(kinds, sources), sys.stdout, output.terminal_width)
     for source in current.sources:
-        for text in source.rejected:
+        for text in source.rejected or ():
             print(f"rejected: {source.table}, {source.source}/{text}")
     lag_kinds: dict[str, Kind] = {
         "table": "text",
@@ -242,6 +250,10 @@ def _print_status(current: Status, output: Output) -> None:
             print(f"damaged: {table.table}: {text}")
 
 
+def _rejected(source: SourceStatus) -> int | None:
+    return None if source.rejected is None else len(source.rejected)
+
+
 def _age(source: SourceStatus) -> str:
     from scd_pipeline.texts import pluralize
 
@@ -252,12 +264,13 @@ def _status_summary(current: Status) -> str:
     from scd_pipeline.texts import pluralize
 
     pending = sum(len(source.pending) for source in current.sources)
-    rejected = sum(len(source.rejected) for source in current.sources)
+    unread = any(source.rejected is None for source in current.sources)
+    rejected = "" if unread else f"{sum(len(source.rejected or ()) for source in current.sources)} rejected, "
     quarantined = sum(source.quarantined for source in current.sources)
     behind = sum(bool(t.lag or t.audit_lag or t.dimensions_ahead) for t in current.tables)
     damaged = sum(bool(table.damage) for table in current.tables)
     return (
-        f"{pluralize(len(current.tables), 'table')}: {pluralize(pending, 'pending delivery')}, {rejected} rejected, "
+        f"{pluralize(len(current.tables), 'table')}: {pluralize(pending, 'pending delivery')}, {rejected}"
         f"{pluralize(quarantined, 'bad row')} in quarantine, {pluralize(behind, 'table')} behind, {damaged} damaged"
     )
 

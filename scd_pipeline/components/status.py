@@ -9,12 +9,23 @@ from datetime import datetime, timezone
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.operations.status import SourceStatus, Status, TableStatus, status
 from scd_pipeline.texts import first_names
+
+
+class StatusConfig(dg.Config):
+    """Run configuration of the status asset."""
+
+    plan_pending: bool = Field(
+        default=False,
+        description="Whether a load of the pending deliveries is planned, to find those that it would reject. It takes "
+        "about as long as the load.",
+    )
 
 
 def status_asset(
@@ -29,15 +40,16 @@ def status_asset(
         group_name="status",
         kinds={"spark"},
         description=(
-            "Status of all sources and tables, in the metadata of the latest materialization: last, pending and "
-            "rejected deliveries, bad rows in quarantine, the lag of each table, and damaged tables. The same as "
-            "`scd status`; nothing is written to the warehouse."
+            "Status of all sources and tables, in the metadata of the latest materialization: last and pending "
+            "deliveries, bad rows in quarantine, the lag of each table, and damaged tables; with `plan_pending` in the "
+            "run configuration also the deliveries that a load would reject. The same as `scd status`; nothing is "
+            "written to the warehouse."
         ),
     )
-    def report_status(warehouse: WarehouseResource) -> dg.MaterializeResult[Any]:
+    def report_status(config: StatusConfig, warehouse: WarehouseResource) -> dg.MaterializeResult[Any]:
         now = datetime.fromtimestamp(time.time(), timezone.utc)
         with as_dagster_failure():
-            report = status(warehouse.open(), dimensions, facts, now=now)
+            report = status(warehouse.open(), dimensions, facts, now=now, plan_pending=config.plan_pending)
         return dg.MaterializeResult(metadata=_metadata(report))
 
     return report_status
@@ -46,7 +58,7 @@ def status_asset(
 def _metadata(report: Status) -> dict[str, Any]:
     return {
         "pending_deliveries": sum(len(source.pending) for source in report.sources),
-        "rejected_deliveries": sum(len(source.rejected) for source in report.sources),
+        **_rejected_count(report),
         "rows_quarantined": sum(source.quarantined for source in report.sources),
         "pending_commits": sum(table.lag + table.audit_lag for table in report.tables),
         "stale_facts": sum(bool(table.dimensions_ahead) for table in report.tables),
@@ -54,6 +66,12 @@ def _metadata(report: Status) -> dict[str, Any]:
         "sources": dg.MetadataValue.table([_source_record(source) for source in report.sources]),
         "tables": dg.MetadataValue.table([_table_record(table) for table in report.tables]),
     }
+
+
+def _rejected_count(report: Status) -> dict[str, int]:
+    if any(source.rejected is None for source in report.sources):
+        return {}
+    return {"rejected_deliveries": sum(len(source.rejected or ()) for source in report.sources)}
 
 
 def _source_record(source: SourceStatus) -> dg.TableRecord:
@@ -64,7 +82,7 @@ def _source_record(source: SourceStatus) -> dg.TableRecord:
             "last_delivery": source.last_delivery,
             "days_since": source.age.days if source.age is not None else None,
             "pending": first_names(source.pending),
-            "rejected": first_names(source.rejected, separator="; "),
+            "rejected": None if source.rejected is None else first_names(source.rejected, separator="; "),
             "rows_quarantined": source.quarantined,
         }
     )

@@ -641,10 +641,10 @@ def _decide(
 
 def _unchanged_contents(delivery: PendingDelivery, current: Batch, stored: Sequence[Batch]) -> list[tuple[object, ...]]:
     """Return the contents that change nothing: of the current revision, and of a file before it was withdrawn."""
-    is_withdrawn = delivery.delivery.is_overwritten_in_place and current.withdrawn
+    if not (delivery.delivery.is_overwritten_in_place and current.withdrawn):
+        return [_content(current)]
     same_delivery = [b for b in stored if b.delivery_key == current.delivery_key and not b.withdrawn]
-    before = current_revisions(same_delivery) if is_withdrawn else {}
-    return [_content(current), *(_content(batch) for batch in before.values())]
+    return [_content(current), *(_content(batch) for batch in current_revisions(same_delivery).values())]
 
 
 def _content(batch: Batch) -> tuple[object, ...]:

@@ -18,7 +18,7 @@ from scd_pipeline.deliveries.paths import normalize_path, owning_path
 from scd_pipeline.deliveries.row_columns import DELIVERY, FILE
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.expressions import col, constant_time
-from scd_pipeline.frames import local_frame
+from scd_pipeline.frames import local_frame, with_broadcast
 from scd_pipeline.history.batch import Batch, rank
 
 _BATCH_TYPE = (
@@ -153,7 +153,8 @@ def with_batch_columns(
     owners = {file: owning_path(file, {path: path for path in by_path}) for file in files}
     rows = [(file, _batch_values(*by_path[path])) for file, path in owners.items() if path is not None]
     batches = local_frame(frame.sparkSession, rows, f"{FILE} string, {DELIVERY} {_BATCH_TYPE}")
-    return frame.join(F.broadcast(batches), FILE, "left")
+    scope_values = max((len(batch.scope or ()) for _, batch, _ in entries), default=0)
+    return frame.join(with_broadcast(batches, len(rows), _BATCH_TYPE.count(",") + 2 + scope_values), FILE, "left")
 
 
 def _batch_values(delivery: Delivery, batch: Batch, tag: str) -> tuple[object, ...]:

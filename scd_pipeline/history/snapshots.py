@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import SOURCE
 from scd_pipeline.expressions import key_text
-from scd_pipeline.frames import local_frame
+from scd_pipeline.frames import local_frame, with_broadcast
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.instants import to_utc
 
@@ -98,7 +98,7 @@ def covered_by(spark: SparkSession, keys: DataFrame, snapshots: Sequence[Coverin
         for b, changes_from in ((each.snapshot, each.changes_from) for each in snapshots)
         for value in _scope_values(b, scopes)
     ]
-    snapshot_rows = F.broadcast(local_frame(spark, rows, _SCHEMA))
+    snapshot_rows = with_broadcast(local_frame(spark, rows, _SCHEMA), len(rows), _SCHEMA.count(",") + 1)
     # A snapshot covers a key if they share a scope value; they share at most one.
     return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scopes)).join(snapshot_rows, [SOURCE, _SCOPE_VALUE])
 

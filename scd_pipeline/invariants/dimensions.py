@@ -20,7 +20,6 @@ from scd_pipeline.history.schema import open_end
 from scd_pipeline.invariants import check_descriptions
 
 CHECK, KEY = "check", "key"
-IS_SAME_VERSION = "_is_same_version"
 _OPENED_PREFIX = "_new_"
 _PREVIOUS_END, _NUMBER, _CURRENT_COUNT, _KEY_COUNT = "_previous_end", "_number", "_current_count", "_key_count"
 
@@ -144,26 +143,13 @@ def collisions(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> 
         start = [F.lit(" from "), col(prefix + EFFECTIVE_FROM).cast("string")] if dimension.has_windows else []
         return F.concat(readable_key(dimension.key_names, prefix), *start)
 
-    text = F.concat(version(""), F.lit(" and "), version(new))
-    different = same_keys(opened, assigned, dimension).where(~F.col(IS_SAME_VERSION))
-    return different.select(F.lit(check_descriptions.SURROGATE_KEYS_ARE_UNIQUE).alias(CHECK), text.alias(KEY))
-
-
-def same_keys(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return each assigned surrogate key that a row to open has, with both versions.
-
-    Args:
-        opened: The rows to open.
-        assigned: The surrogate keys that were ever assigned, with their versions.
-        dimension: The declaration.
-
-    Returns:
-        `_is_same_version`, and the columns that identify a version, those of the row to open with a prefix.
-    """
     names = [*dimension.key_names, *([EFFECTIVE_FROM] if dimension.has_windows else [])]
     surrogate = col(dimension.surrogate_key)
     pairs = assigned.select(surrogate, *[col(name) for name in names]).join(
-        opened.select(surrogate, *[col(name).alias(_OPENED_PREFIX + name) for name in names]), dimension.surrogate_key
+        opened.select(surrogate, *[col(name).alias(new + name) for name in names]), dimension.surrogate_key
     )
-    is_same = all_of([col(name).eqNullSafe(col(_OPENED_PREFIX + name)) for name in names])
-    return pairs.withColumn(IS_SAME_VERSION, is_same)
+    is_same = all_of([col(name).eqNullSafe(col(new + name)) for name in names])
+    text = F.concat(version(""), F.lit(" and "), version(new))
+    return pairs.where(~is_same).select(
+        F.lit(check_descriptions.SURROGATE_KEYS_ARE_UNIQUE).alias(CHECK), text.alias(KEY)
+    )

@@ -17,6 +17,7 @@ from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.frames import union_all, with_broadcast
 from scd_pipeline.history.as_of import VERSION_KEY, is_in_force, version_windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.invariants.check_descriptions import (
     GRAIN_IS_UNIQUE,
     SURROGATE_KEYS_EXIST,
@@ -91,7 +92,8 @@ def keys_unlike_versions(
         in_force = partial(is_in_force, role.dimension, keys=role.key, time=fact.event_time)
         fits = (col(column) == col(matched[column])[VERSION_KEY]) & in_force(version=matched[column])
         differing = rows.where(~is_unknown & ~F.coalesce(fits, F.lit(False))).select(*grain)
-        without_version = with_broadcast(rows.where(is_unknown).drop(*matched.values()), unknown[column])
+        without_version = rows.where(is_unknown).drop(*matched.values())
+        without_version = with_broadcast(without_version, unknown[column], len(dimension_schema(fact.as_dimension())))
         windows = version_windows(versions[role.dimension.name], role.dimension)
         in_window = windows.join(without_version, in_force())
         return differing.unionByName(in_window.select(*grain))

@@ -192,7 +192,6 @@ class LoadedAuditStep:
         changes: The changes that the recording appends, which are computed while the load commits; None if the
             recording has to compute them.
         existing_entities: How many entities existed before each delivery of the load (`rapid_changes`).
-        tables_to_compact: The tables whose small files are to be combined (`compaction`).
     """
 
     commit: PipelineCommit
@@ -201,7 +200,6 @@ class LoadedAuditStep:
     records: AuditStepRecords | None
     changes: Future[DataFrame] | None = None
     existing_entities: Mapping[str, int] = field(default_factory=dict)
-    tables_to_compact: tuple[str, ...] = ()
 
 
 def earliest_change(changed: Collection[Batch], batches: Collection[Batch]) -> datetime | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -24,6 +25,7 @@ from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, a
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
 from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change, has_few_records
 from scd_pipeline.history.snapshots import BatchChanges
+from scd_pipeline.load.key_ranges import key_range
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
@@ -50,6 +52,7 @@ class Comparison:
         records: The change records to append with the columns of the comparison; None if no batch is accepted or
             removed.
         log_rows: The rows of the log of every entity with such a record, and of every removed record.
+        key_range: A condition on the business key that holds for all these entities (`key_ranges`).
         entity_limit: An upper bound of the number of entities with such a record.
         appended: The number of records with a key that the log gets.
         has_one_record_per_entity: Whether every entity has exactly one record, as in a first load.
@@ -58,6 +61,7 @@ class Comparison:
     intake: IntakeResult
     records: DataFrame | None
     log_rows: DataFrame
+    key_range: Column
     entity_limit: int = 0
     appended: int = 0
     has_one_record_per_entity: bool = False
@@ -80,19 +84,26 @@ def compare_with_log(
     """
     while intake.accepted or intake.removed:
         has_one_record_per_entity = _has_one_record_per_entity(state, intake)
-        records, log_rows, removed_limit = _compare_once(
+        once = _compare_once(
             warehouse, state, intake, expect_shuffled, has_one_record_per_entity=has_one_record_per_entity
         )
         records, counts, record_count, appended = _with_counts(
-            records, intake.accepted, state.dimension, has_one_record_per_entity=has_one_record_per_entity
+            once.records, intake.accepted, state.dimension, has_one_record_per_entity=has_one_record_per_entity
         )
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
-            limit = record_count + removed_limit
-            return Comparison(compared, records, log_rows, limit, appended, has_one_record_per_entity)
+            return Comparison(
+                compared,
+                records,
+                once.log_rows,
+                once.key_range,
+                entity_limit=record_count + once.removed_limit,
+                appended=appended,
+                has_one_record_per_entity=has_one_record_per_entity,
+            )
         intake = compared.without(rejections)
-    return Comparison(intake, None, state.log.rows())
+    return Comparison(intake, None, state.log.rows(), F.lit(True))
 
 
 def applied_state(state: StoredState, deliveries: Sequence[Delivery]) -> AppliedState | None:
@@ -110,6 +121,19 @@ def applied_state(state: StoredState, deliveries: Sequence[Delivery]) -> Applied
     return AppliedState(rows, state.log.rows(), tuple(batches_in_effect(list(state.batches))))
 
 
+class _ComparedOnce(NamedTuple):
+    """The change records to append, not computed yet, with the rows of the log of the compared entities.
+
+    `key_range` is a condition on the keys of these entities, `removed_limit` an upper bound of the number of removed
+    records.
+    """
+
+    records: DataFrame
+    log_rows: DataFrame
+    key_range: Column
+    removed_limit: int
+
+
 def _compare_once(
     warehouse: Warehouse,
     state: StoredState,
@@ -117,11 +141,7 @@ def _compare_once(
     expect_shuffled: Callable[[int], None],
     *,
     has_one_record_per_entity: bool,
-) -> tuple[DataFrame, DataFrame, int]:
-    """Return the change records to append, not computed yet, and the rows of the log of the compared entities.
-
-    The third value is an upper bound of the number of removed records.
-    """
+) -> _ComparedOnce:
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
     removed_ids, in_effect = _removed_record_ids(intake), batches_in_effect(list(state.batches))
     batches = BatchChanges(
@@ -133,10 +153,11 @@ def _compare_once(
     if delivered is None:
         delivered = log_rows.drop(COMMIT).limit(0)
     entities = _entities_that_may_change(state, intake, batches, in_effect, delivered)
-    removed_limit = _removed_limit(state, intake)
+    removed_limit, has_keys = _removed_limit(state, intake), F.lit(True)
     if entities is not None:
         names = list(state.dimension.key_names)
-        log_rows = log_rows.join(entities, names, "left_semi")
+        has_keys = entities.key_range
+        log_rows = log_rows.where(has_keys).join(entities.keys, names, "left_semi")
         is_removed = F.col(BATCH).isin(sorted(removed_ids)) if removed_ids else F.lit(False)
         log_rows, counts = checkpoint_with_counts(
             log_rows, {_RECORDS: F.count(F.lit(1)), _REMOVED: F.count_if(is_removed)}
@@ -146,7 +167,7 @@ def _compare_once(
             delivered_limit = intake.narrowed.row_limit if intake.narrowed is not None else intake.row_count
             expect_shuffled(counts[_RECORDS] + delivered_limit)
         if batches.new_snapshots and intake.narrowed is None:
-            delivered = delivered.join(entities, names, "left_semi")
+            delivered = delivered.join(entities.keys, names, "left_semi")
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     records = records_to_store(
         warehouse.spark,
@@ -157,7 +178,7 @@ def _compare_once(
         checkpoint,
         has_one_record_per_entity=has_one_record_per_entity,
     )
-    return records, log_rows, removed_limit
+    return _ComparedOnce(records, log_rows, has_keys, removed_limit)
 
 
 def _removed_limit(state: StoredState, intake: IntakeResult) -> int:
@@ -195,27 +216,40 @@ def _entities_that_may_change(
     batches: BatchChanges,
     in_effect: Sequence[Batch],
     delivered: DataFrame,
-) -> DataFrame | None:
-    """Return the business keys of all entities that the batches may change; None if that is as costly to find out.
+) -> _Entities | None:
+    """Return all entities that the batches may change; None if that is as costly to find out.
 
-    Without snapshots they are the delivered entities, and those of removed records. Some of them may be repeated.
+    Without snapshots they are the delivered entities, and those of removed records.
     """
     dimension, log_rows = state.dimension, state.log.rows()
     if intake.narrowed is not None:
         keys = [col(name) for name in dimension.key_names]
         entities = delivered.select(*keys).unionByName(intake.narrowed.omitted)
-        return with_broadcast(entities, intake.narrowed.row_limit)
+        return _entities(entities, intake.narrowed.row_limit, dimension)
     if not state.log.exists or has_few_records(state.log.commit.records, intake.row_count):
         return None
     if not batches.new_snapshots:
         removed = records_in_batches(log_rows, _removed_record_ids(intake))
         entities = affected_keys(delivered, removed, dimension)
-        return with_broadcast(entities, intake.row_count + _removed_limit(state, intake))
+        # The keys are read twice: those of removed records would be read from the log.
+        entities = checkpoint(entities) if intake.removed else entities
+        return _entities(entities, intake.row_count + _removed_limit(state, intake), dimension)
     if state.table_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
         return None
     rows = to_declared_columns(state.table_rows, dimension)
     entities = checkpoint(entities_that_may_change(delivered, rows, log_rows, batches, in_effect, dimension))
-    return with_broadcast(entities, entities.count())
+    return _entities(entities, entities.count(), dimension)
+
+
+class _Entities(NamedTuple):
+    """The business keys of entities, some of which may be repeated, and a condition on the key that holds for all."""
+
+    keys: DataFrame
+    key_range: Column
+
+
+def _entities(keys: DataFrame, row_limit: int, dimension: Dimension) -> _Entities:
+    return _Entities(with_broadcast(keys, row_limit), key_range(keys, row_limit, dimension))
 
 
 def _with_counts(

@@ -136,7 +136,7 @@ def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, PinnedDimensio
 
 @dataclass(frozen=True, slots=True)
 class FactKeys:
-    """How the rows of a fact get the current surrogate keys, and which stored rows are re-keyed: an `Extension`.
+    """The surrogate keys of a fact: how its rows get them (S23), and which stored rows are re-keyed (S24).
 
     Attributes:
         warehouse: The warehouse of the fact.
@@ -152,6 +152,7 @@ class FactKeys:
 
     @property
     def base_commit(self) -> int:
+        """The number of the fact's last commit when the dimensions were read."""
         return self.last.number
 
     @property
@@ -161,6 +162,7 @@ class FactKeys:
 
     @property
     def log_sizes(self) -> list[int | None]:
+        """The number of change records of each dimension; None if unknown."""
         return [dimension.log.stored_records for dimension in self.pinned.values()]
 
     @property
@@ -185,7 +187,12 @@ class FactKeys:
         return with_keys(rows, self.fact, self._versions)
 
     def violations(self, rows: DataFrame, unknown: Mapping[str, int]) -> DataFrame:
-        """Return invariant and key of the rows of `add_columns` whose keys do not fit their event time."""
+        """Return invariant and key of the rows whose surrogate keys do not fit their event time.
+
+        Args:
+            rows: Rows of `add_columns`.
+            unknown: The number of them with the key of the unknown member, by role.
+        """
         versions = {column: version_column(column) for column in self.fact.key_columns}
         limits = {column: unknown[role] for role, column, _ in self.fact.keyed_roles}
         return keys_unlike_versions(rows, self.fact, self._versions, matched=versions, unknown=limits)
@@ -201,7 +208,7 @@ class FactKeys:
         return empty_frame(self.warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(pinned.dimension)})
 
 
-def fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, DimensionPlan] | None = None) -> FactKeys:
+def read_fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, DimensionPlan] | None = None) -> FactKeys:
     """Return the keys that the rows of a fact get from its dimensions at their newest versions.
 
     Args:

@@ -23,9 +23,10 @@ from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.load.audit import AuditStepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
+from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
-from scd_pipeline.load.rows import Extension, RowActions, plan_row_actions
+from scd_pipeline.load.rows import RowActions, plan_row_actions
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.session_settings import RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
@@ -159,28 +160,28 @@ def build_plan(
     *,
     run_id: str = "",
     progress: Progress = ignore_progress,
-    extension: Extension | None = None,
+    fact_keys: FactKeys | None = None,
     downstream: Sequence[PipelineCommit] = (),
     running: RunningLoad | None = None,
 ) -> LoadPlan:
     """Read the stored state and the deliveries, and plan their load; write nothing.
 
     Args:
-        extension: The columns that the rows get in addition to those of the log.
+        fact_keys: For a fact, its surrogate keys.
         downstream: The last commits of other tables that apply the log, read before this call.
         running: The load that the plan is for, if it is executed.
 
     Raises:
-        ConflictError: Another load has committed since the extension was planned.
+        ConflictError: Another load has committed since the keys of the fact were read.
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
     """
     if running is not None:
         # A further attempt may read another state, and rejected deliveries again.
         running.expect_records(read=None, shuffled=None)
     state = read_state(warehouse, dimension, downstream)
-    if extension is not None and extension.base_commit != state.commit.number:
+    if fact_keys is not None and fact_keys.base_commit != state.commit.number:
         # Keys of dimensions that were read before a commit of another load must not replace those of that load (S24).
-        details = {"number": state.commit.number, "previous": extension.base_commit}
+        details = {"number": state.commit.number, "previous": fact_keys.base_commit}
         raise ConflictError("WRITE_CONFLICT", f"table {dimension.name}", **details)
     intake = accept(
         warehouse.spark,
@@ -191,15 +192,15 @@ def build_plan(
         progress=progress,
         applied=applied_state(state, deliveries),
     )
-    read_limit = _record_limit(state, intake, extension)
+    read_limit = _record_limit(state, intake, fact_keys)
 
     def expect_shuffled(limit: int | None) -> None:
         if running is not None:
-            running.expect_records(read=read_limit, shuffled=read_limit if extension else limit)
+            running.expect_records(read=read_limit, shuffled=read_limit if fact_keys else limit)
 
     expect_shuffled(read_limit)
     comparison = compare_with_log(warehouse, state, intake, expect_shuffled)
-    actions = plan_row_actions(warehouse, state, comparison, extension)
+    actions = plan_row_actions(warehouse, state, comparison, fact_keys)
     intake = comparison.intake
     change_records = rows_to_append(comparison.records, intake)
     return LoadPlan(
@@ -216,8 +217,8 @@ def build_plan(
         changed_rows=actions.rows,
         delivered=intake.rows,
         row_counts=actions.counts,
-        high_water_marks=extension.high_water_marks if extension else {},
-        roles_checksum=extension.roles_checksum if extension else 0,
+        high_water_marks=fact_keys.high_water_marks if fact_keys else {},
+        roles_checksum=fact_keys.roles_checksum if fact_keys else 0,
         unknown_members=actions.unknown_members,
         step_records=_step_records(state, comparison, actions, change_records),
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
@@ -226,9 +227,9 @@ def build_plan(
     )
 
 
-def _record_limit(state: StoredState, intake: IntakeResult, extension: Extension | None) -> int | None:
+def _record_limit(state: StoredState, intake: IntakeResult, fact_keys: FactKeys | None) -> int | None:
     """Return an upper bound of the records that the load reads of a table or writes to it; None if unknown."""
-    sizes = [state.log.commit.stored_records, *(extension.log_sizes if extension else ())]
+    sizes = [state.log.commit.stored_records, *(fact_keys.log_sizes if fact_keys else ())]
     if None in sizes:
         return None
     return max(size or 0 for size in sizes) + intake.row_count

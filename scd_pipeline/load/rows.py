@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
-from scd_pipeline.delta.commits import HighWaterMark
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
@@ -36,14 +35,13 @@ from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.check_descriptions import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.invariants.dimensions import (
     CHECK,
-    IS_SAME_VERSION,
     KEY,
     collisions,
-    same_keys,
     unnamed_violations,
     violations,
 )
 from scd_pipeline.load.change_records import Comparison
+from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.keys import keys_schema
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
@@ -55,44 +53,6 @@ _MAX_SHOWN_VIOLATIONS = 20
 
 Counting: TypeAlias = Callable[[DataFrame, Mapping[str, Column]], tuple[DataFrame, dict[str, int]]]
 """Counts the rows of a frame, and may compute them: `with_counts` or `checkpoint_with_counts`."""
-
-
-class Extension(Protocol):
-    """Columns that rows get in addition to those of the change log, such as the surrogate keys of a fact (S23, S24)."""
-
-    @property
-    def high_water_marks(self) -> Mapping[str, HighWaterMark]:
-        """How far the columns have applied other tables."""
-
-    @property
-    def base_commit(self) -> int:
-        """The number of the table's last commit when the columns were planned."""
-
-    @property
-    def log_sizes(self) -> Sequence[int | None]:
-        """The number of change records that each of those tables comes from; None if unknown."""
-
-    @property
-    def roles_checksum(self) -> int:
-        """The checksum of the roles of a fact."""
-
-    @property
-    def key_columns(self) -> Mapping[str, str]:
-        """The column of the surrogate key of each role."""
-
-    def rows_to_recompute(self, stored: DataFrame) -> DataFrame | None:
-        """Return those of the stored rows that are recomputed without a change record, None if none can be."""
-
-    def add_columns(self, rows: DataFrame) -> DataFrame:
-        """Add the columns to rows."""
-
-    def violations(self, rows: DataFrame, unknown: Mapping[str, int]) -> DataFrame:
-        """Return invariant and key of the rows that may not be written.
-
-        Args:
-            rows: Rows of `add_columns`.
-            unknown: The number of them with the key of the unknown member, by role.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +77,7 @@ def plan_row_actions(
     warehouse: Warehouse,
     state: StoredState,
     comparison: Comparison,
-    extension: Extension | None,
+    fact_keys: FactKeys | None,
 ) -> RowActions:
     """Recompute the versions of the affected entities, and return the rows that differ from the stored ones.
 
@@ -126,12 +86,12 @@ def plan_row_actions(
         InvariantViolated: The result would violate an invariant.
     """
     dimension, stored = state.dimension, _stored_rows(warehouse, state)
-    key_columns = extension.key_columns if extension else {}
-    recomputed = _recompute(warehouse, state, comparison, extension, stored)
+    key_columns = fact_keys.key_columns if fact_keys else {}
+    recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
     if recomputed is None:
         return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
-    is_computed = extension is not None or comparison.intake.has_row_times
-    after = _computed(recomputed.after, extension) if is_computed else recomputed.after
+    is_computed = fact_keys is not None or comparison.intake.has_row_times
+    after = _computed(recomputed.after, fact_keys) if is_computed else recomputed.after
     compared = compare_rows(with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension), dimension)
     # Without stored rows, the computed rows are those to open.
     counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
@@ -140,7 +100,7 @@ def plan_row_actions(
     opened_count = counted.by_action.get(OPEN, 0)
     opened = with_broadcast(_versions(actions.where(F.col(ACTION) == OPEN), dimension), opened_count)
     assigned = _assigned_keys(warehouse, state, stored) if opened_count and state.rows is not None else None
-    violating = extension.violations(after, counted.unknown) if extension else None
+    violating = fact_keys.violations(after, counted.unknown) if fact_keys else None
     assigned_count = _check_and_count_assigned(expected, opened, assigned, dimension, violating)
     new_keys = None
     if state.keys_are_listed and assigned is not None:
@@ -158,7 +118,7 @@ def plan_row_actions(
 class _Recomputed(NamedTuple):
     """The stored rows of the affected entities, their recomputed rows, and the change records in effect of these.
 
-    `records` is None if the log affects no entity, and the extension recomputes stored rows.
+    `records` is None if the log affects no entity, and only stored rows are re-keyed.
     """
 
     before: DataFrame
@@ -170,18 +130,19 @@ def _recompute(
     warehouse: Warehouse,
     state: StoredState,
     comparison: Comparison,
-    extension: Extension | None,
+    fact_keys: FactKeys | None,
     stored: DataFrame,
 ) -> _Recomputed | None:
     """Return the rows that may change; None if there are none."""
     keys = _affected_keys(state, comparison)
-    extended = extension.rows_to_recompute(stored) if extension and state.rows is not None else None
-    if keys is None and extended is None:
+    rekeyed = fact_keys.rows_to_recompute(stored) if fact_keys and state.rows is not None else None
+    if keys is None and rekeyed is None:
         return None
     names = list(state.dimension.key_names)
     before, after, records = stored.limit(0), stored.limit(0), None
     if keys is not None:
-        before = stored.join(keys, names, "left_semi") if state.rows is not None else stored
+        in_range = stored if state.has_pending_commits else stored.where(comparison.key_range)
+        before = in_range.join(keys, names, "left_semi") if state.rows is not None else stored
         records = _records_of(state, comparison, keys)
         after = build_timeline(
             records,
@@ -190,21 +151,21 @@ def _recompute(
             has_one_record_per_entity=comparison.has_one_record_per_entity,
             key_hash=warehouse.key_hash,
         )
-    if extended is not None:
-        others = checkpoint(extended if keys is None else extended.join(keys, names, "left_anti"))
+    if rekeyed is not None:
+        others = checkpoint(rekeyed if keys is None else rekeyed.join(keys, names, "left_anti"))
         before, after = before.unionByName(others), after.unionByName(others)
     return _Recomputed(before, after, records)
 
 
-def _computed(rows: DataFrame, extension: Extension | None) -> DataFrame:
-    """Return the rows with the columns of the extension, computed.
+def _computed(rows: DataFrame, fact_keys: FactKeys | None) -> DataFrame:
+    """Return the rows, those of a fact with its surrogate keys, computed.
 
     Spark Connect limits the depth of a plan: that of the rows and of their comparison together would come close to it.
     """
-    if extension is None:
+    if fact_keys is None:
         return checkpoint(rows)
     with temporary_view(rows) as viewed:
-        return checkpoint(extension.add_columns(viewed))
+        return checkpoint(fact_keys.add_columns(viewed))
 
 
 class _RowCounts(NamedTuple):
@@ -257,7 +218,7 @@ def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
 def _new_keys(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the opened versions whose surrogate keys were never assigned."""
     key = dimension.surrogate_key
-    return opened.join(assigned.join(opened.select(col(key)), key, "left_semi"), key, "left_anti")
+    return opened.join(_with_keys_of(assigned, opened, dimension), key, "left_anti")
 
 
 def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
@@ -317,7 +278,7 @@ def _check_and_count_assigned(
     dimension: Dimension,
     violating: DataFrame | None,
 ) -> int:
-    """Check the invariants of the recomputed rows before anything is written, by one query.
+    """Check the invariants of the recomputed rows before anything is written: by one query, if none is violated.
 
     Args:
         expected: The recomputed rows, with their row action.
@@ -334,13 +295,15 @@ def _check_and_count_assigned(
     unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(expected, dimension), *others)]
     counts = union_all(unnamed).agg(F.count(F.lit(1)).alias("violations"), F.lit(0).alias("assigned"))
     if assigned is not None:
+        # Of all keys only this column is read; the versions are compared if any is assigned already, which is rare.
+        found = _with_keys_of(assigned.select(col(dimension.surrogate_key)), opened, dimension)
+        counts = counts.union(found.agg(F.lit(0).alias("violations"), F.count(F.lit(1)).alias("assigned")))
+    violation_count, assigned_count = (int(sum(numbers)) for numbers in zip(*counts.collect(), strict=True))
+    if assigned is not None and assigned_count:
         others.append(collisions(opened, assigned, dimension))
-        is_collision, is_assigned = F.count_if(~F.col(IS_SAME_VERSION)), F.count(F.lit(1))
-        pairs = same_keys(opened, assigned, dimension)
-        counts = counts.union(pairs.agg(is_collision.alias("violations"), is_assigned.alias("assigned")))
-    violation_count, assigned_count = (sum(numbers) for numbers in zip(*counts.collect(), strict=True))
+        violation_count += others[-1].count()
     if not violation_count:
-        return int(assigned_count)
+        return assigned_count
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
     broken = union_all([violations(expected, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
@@ -348,3 +311,9 @@ def _check_and_count_assigned(
     if any(row[CHECK] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)
+
+
+def _with_keys_of(rows: DataFrame, opened: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the rows whose surrogate key an opened version has."""
+    key = dimension.surrogate_key
+    return rows.join(opened.select(col(key)), key, "left_semi")

@@ -37,14 +37,14 @@ from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
+from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.load.audit import AuditResult, AuditStepRecords, LoadedAuditStep, record_from, step_changes
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
-from scd_pipeline.load.facts import fact_keys
+from scd_pipeline.load.facts import FactKeys, read_fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.rapid_changes import rapid_change_warnings
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
-from scd_pipeline.load.rows import Extension
 from scd_pipeline.load.session_settings import RunningLoad, running_load
 from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline.texts import pluralize
@@ -65,7 +65,6 @@ class LoadResult:
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
         unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
         warnings: What is rarely intended, such as an attribute that opens versions of most entities.
-        step: Between the steps of a load, the commits and what the audit is computed from; None in the result.
     """
 
     table: str
@@ -78,7 +77,6 @@ class LoadResult:
     audit: AuditResult | None = None
     unknown_members: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[LoadWarning, ...] = ()
-    step: LoadedAuditStep | None = field(default=None, repr=False, compare=False)
 
     @property
     def rejected(self) -> tuple[BatchResult, ...]:
@@ -117,8 +115,8 @@ def plan(
         ScdError: As `load`, apart from write conflicts.
     """
     if isinstance(table, Fact):
-        keys = fact_keys(warehouse, table, dimensions)
-        return build_plan(warehouse, table.as_dimension(), deliveries, extension=keys)
+        keys = read_fact_keys(warehouse, table, dimensions)
+        return build_plan(warehouse, table.as_dimension(), deliveries, fact_keys=keys)
     return build_plan(warehouse, table, deliveries)
 
 
@@ -157,48 +155,55 @@ def load(
         InvariantViolated: The result would violate an invariant.
         SourceDataError: A delivery does not fit the declaration of its channel.
     """
-    retry = retry or Retry()
     with running_load(warehouse.spark) as running:
+        context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, running)
         if isinstance(table, Fact):
-            result = _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples, running)
+            committed = _load_fact(context, table, deliveries)
         else:
-            result = _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples, running)
-        if result.step is not None:
-            compact_small_files(warehouse, result.step.tables_to_compact, progress)
-    # A result that callers store would keep the computed rows of the step in Spark's memory.
-    return replace(result, step=None)
+            committed = _load_dimension(context, table, deliveries)
+        compact_small_files(warehouse, committed.tables_to_compact, progress)
+    return committed.result
 
 
-def _load_dimension(
-    warehouse: Warehouse,
-    dimension: Dimension,
-    deliveries: Sequence[Delivery],
-    run_id: str,
-    retry: Retry,
-    progress: Progress,
-    examples: int,
-    running: RunningLoad,
-) -> LoadResult:
+@dataclass(frozen=True, slots=True)
+class _LoadContext:
+    """What all steps of a load share: arguments of `load`, and this load among those of its session."""
+
+    warehouse: Warehouse
+    run_id: str = ""
+    retry: Retry = field(default_factory=Retry)
+    progress: Progress = ignore_progress
+    examples: int = 0
+    running: RunningLoad | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _CommittedLoad:
+    """A load whose log and table are written.
+
+    Attributes:
+        result: Its result, without the audit.
+        step: The step that the audit has to record.
+        tables_to_compact: The tables whose small files are to be combined (`compaction`).
+    """
+
+    result: LoadResult
+    step: LoadedAuditStep
+    tables_to_compact: tuple[str, ...]
+
+
+def _load_dimension(context: _LoadContext, dimension: Dimension, deliveries: Sequence[Delivery]) -> _CommittedLoad:
     """Ingest, apply and record. A lost key list is rebuilt first, from the audit."""
-    keys_name = dimension.name + KEYS_SUFFIX
     recorded = with_retries(
-        keys_name, lambda number: restore_keys(warehouse, dimension, run_id, progress), retry, progress
+        dimension.name + KEYS_SUFFIX,
+        lambda number: restore_keys(context.warehouse, dimension, context.run_id, context.progress),
+        context.retry,
+        context.progress,
     )
-    result = ingest_and_apply(
-        warehouse,
-        dimension,
-        deliveries,
-        run_id=run_id,
-        retry=retry,
-        progress=progress,
-        examples=examples,
-        audit=recorded.audit,
-        running=running,
-    )
-    audit = _record(warehouse, dimension, run_id, retry, progress, recorded, result.step)
-    existing = result.step.existing_entities if result.step else {}
-    warnings = rapid_change_warnings(dimension, audit.versions_by_attribute, existing)
-    return replace(result, audit=audit, warnings=warnings)
+    committed = _ingest_and_apply(context, dimension, deliveries, audit=recorded.audit)
+    audit = _record(context, dimension, recorded, committed.step)
+    warnings = rapid_change_warnings(dimension, audit.versions_by_attribute, committed.step.existing_entities)
+    return replace(committed, result=replace(committed.result, audit=audit, warnings=warnings))
 
 
 def record(
@@ -215,19 +220,18 @@ def record(
         RetriesExhausted: Every attempt met a write conflict or another transient failure.
         PipelineCommitMissing: The history of a table has no pipeline commit left.
     """
-    return _record(warehouse, dimension, run_id, retry or Retry(), progress)
+    return _record(_LoadContext(warehouse, run_id, retry or Retry(), progress), dimension)
 
 
 def _record(
-    warehouse: Warehouse,
+    context: _LoadContext,
     dimension: Dimension,
-    run_id: str,
-    retry: Retry,
-    progress: Progress,
     recorded: RecordedCommits | None = None,
     loaded: LoadedAuditStep | None = None,
 ) -> AuditResult:
     """Record; the first attempt continues from what a load has read and committed, if any."""
+
+    warehouse, run_id, progress = context.warehouse, context.run_id, context.progress
 
     def attempt(number: int) -> AuditResult:
         if number == 0 and recorded is not None:
@@ -235,32 +239,15 @@ def _record(
         newest = restore_keys(warehouse, dimension, run_id, progress)
         return record_from(warehouse, dimension, run_id, progress, newest, None)
 
-    return with_retries(dimension.name + AUDIT_SUFFIX, attempt, retry, progress)
+    return with_retries(dimension.name + AUDIT_SUFFIX, attempt, context.retry, progress)
 
 
-def _load_fact(
-    warehouse: Warehouse,
-    fact: Fact,
-    deliveries: Sequence[Delivery],
-    run_id: str,
-    retry: Retry,
-    progress: Progress,
-    examples: int,
-    running: RunningLoad,
-) -> LoadResult:
+def _load_fact(context: _LoadContext, fact: Fact, deliveries: Sequence[Delivery]) -> _CommittedLoad:
     """Ingest and apply, with the surrogate keys of the fact's dimensions, each of which has an unknown member."""
     for dimension in fact.dimensions:
-        add_unknown_member(warehouse, dimension, run_id=run_id, retry=retry)
-    return ingest_and_apply(
-        warehouse,
-        fact.as_dimension(),
-        deliveries,
-        run_id=run_id,
-        retry=retry,
-        progress=progress,
-        examples=examples,
-        extension=lambda: fact_keys(warehouse, fact),
-        running=running,
+        add_unknown_member(context.warehouse, dimension, run_id=context.run_id, retry=context.retry)
+    return _ingest_and_apply(
+        context, fact.as_dimension(), deliveries, read_keys=lambda: read_fact_keys(context.warehouse, fact)
     )
 
 
@@ -279,70 +266,103 @@ def ingest_and_apply(
     *,
     run_id: str = "",
     retry: Retry | None = None,
-    progress: Progress = ignore_progress,
-    extension: Callable[[], Extension] | None = None,
-    examples: int = 0,
-    audit: PipelineCommit | None = None,
-    running: RunningLoad | None = None,
 ) -> LoadResult:
     """Ingest the deliveries into the change log and apply the log to its table, without the audit.
 
+    The arguments, the result and the errors are those of `load`.
+    """
+    return _ingest_and_apply(_LoadContext(warehouse, run_id, retry or Retry()), dimension, deliveries).result
+
+
+def _ingest_and_apply(
+    context: _LoadContext,
+    dimension: Dimension,
+    deliveries: Sequence[Delivery],
+    *,
+    read_keys: Callable[[], FactKeys] | None = None,
+    audit: PipelineCommit | None = None,
+) -> _CommittedLoad:
+    """Ingest the deliveries into the change log and apply the log to its table.
+
     Args:
-        extension: Called at each attempt for the columns that the rows get in addition to those of the log.
+        context: The load.
+        dimension: The declaration.
+        deliveries: The deliveries.
+        read_keys: For a fact, called at each attempt for its surrogate keys.
         audit: The last commit of the audit, read before this call, if the caller records next. What it appends is then
             computed while log and table are written.
-        running: This load among those of its session.
-
-    Other arguments, the result and the errors are those of `load`.
     """
-    start, retry = time.monotonic(), retry or Retry()
-
+    start, name = time.monotonic(), dimension.name
     with ThreadPoolExecutor(max_workers=1) as background:
 
         def ingest(delivered: Sequence[Delivery]) -> _IngestResult:
-            load_plan = build_plan(
-                warehouse,
-                dimension,
-                delivered,
-                run_id=run_id,
-                progress=progress,
-                extension=extension() if extension else None,
-                downstream=[audit] if audit else [],
-                running=running,
-            )
-            changes, records = None, load_plan.step_records
-            # Unless the audit lacks earlier commits of the log: then the recording has several steps.
-            if audit and records and audit.applied(load_plan.log_name).commit == load_plan.log_commit.number:
-                changes = background.submit(_audit_changes, warehouse, load_plan, audit, records)
-            return _IngestResult(load_plan, commit_log(warehouse, load_plan, progress), changes)
+            keys = read_keys() if read_keys else None
+            return _ingest(context, dimension, delivered, keys, audit, background)
 
-        first = with_retries(dimension.name, lambda number: ingest(deliveries), retry, progress)
+        def apply(ingested: _IngestResult) -> _CommittedLoad:
+            commit = commit_table(context.warehouse, ingested.load_plan, ingested.log, context.progress)
+            return _committed_load(context, first.load_plan, ingested, commit, start)
 
-        def apply(number: int) -> LoadResult:
-            # After a conflict the log has the deliveries already: only the table is planned again.
-            load_plan, log, changes = first if number == 0 else ingest(())
-            commit = commit_table(warehouse, load_plan, log, progress)
-            return LoadResult(
-                dimension.name,
-                first.load_plan.results,
-                dict(load_plan.row_counts),
-                commit.newest,
-                log.newest,
-                time.monotonic() - start,
-                _examples(load_plan, examples),
-                unknown_members=load_plan.unknown_members,
-                step=LoadedAuditStep(
-                    commit,
-                    log,
-                    load_plan.dimension,
-                    load_plan.step_records,
-                    changes,
-                    load_plan.existing_entities,
-                    _tables_to_compact(first.load_plan, log, commit),
-                ),
-            )
+        first = with_retries(name, lambda number: ingest(deliveries), context.retry, context.progress)
+        # After a conflict the log has the deliveries already: only the table is planned again.
+        return with_retries(
+            name, lambda number: apply(first if number == 0 else ingest(())), context.retry, context.progress
+        )
 
-        return with_retries(dimension.name, apply, retry, progress)
+
+def _ingest(
+    context: _LoadContext,
+    dimension: Dimension,
+    deliveries: Sequence[Delivery],
+    fact_keys: FactKeys | None,
+    audit: PipelineCommit | None,
+    background: ThreadPoolExecutor,
+) -> _IngestResult:
+    """Plan the load, begin to compute what the audit appends, and append to the change log."""
+    load_plan = build_plan(
+        context.warehouse,
+        dimension,
+        deliveries,
+        run_id=context.run_id,
+        progress=context.progress,
+        fact_keys=fact_keys,
+        downstream=[audit] if audit else [],
+        running=context.running,
+    )
+    changes, records = None, load_plan.step_records
+    # Unless the audit lacks earlier commits of the log: then the recording has several steps.
+    if audit and records and audit.applied(load_plan.log_name).commit == load_plan.log_commit.number:
+        changes = background.submit(_audit_changes, context.warehouse, load_plan, audit, records)
+    return _IngestResult(load_plan, commit_log(context.warehouse, load_plan, context.progress), changes)
+
+
+def _committed_load(
+    context: _LoadContext, delivered: LoadPlan, ingested: _IngestResult, commit: PipelineCommit, start: float
+) -> _CommittedLoad:
+    """Return the load after its commits.
+
+    Args:
+        context: The load.
+        delivered: The plan of its first attempt, which has the results of the deliveries.
+        ingested: The plan that was written, and the last commit of the log.
+        commit: The last commit of the table.
+        start: When the load began, by the monotonic clock.
+    """
+    load_plan, log, changes = ingested
+    result = LoadResult(
+        load_plan.dimension.name,
+        delivered.results,
+        dict(load_plan.row_counts),
+        commit.newest,
+        log.newest,
+        time.monotonic() - start,
+        _examples(load_plan, context.examples),
+        unknown_members=load_plan.unknown_members,
+    )
+    step = LoadedAuditStep(
+        commit, log, load_plan.dimension, load_plan.step_records, changes, load_plan.existing_entities
+    )
+    return _CommittedLoad(result, step, _tables_to_compact(delivered, log, commit))
 
 
 def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: PipelineCommit) -> tuple[str, ...]:
@@ -446,7 +466,8 @@ def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCo
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
     actions = {action for action, count in load_plan.row_counts.items() if count}
     # Spark estimates their size by the join that computed them, and would shuffle the table to look them up in it.
-    changed_rows = with_broadcast(load_plan.changed_rows, sum(load_plan.row_counts.values()))
+    columns = len(dimension_schema(load_plan.dimension))
+    changed_rows = with_broadcast(load_plan.changed_rows, sum(load_plan.row_counts.values()), columns)
     if load_plan.dimension.history_table:
         last, history = load_plan.dimension_commit, load_plan.history_commit
         return write_versions(warehouse, table, changed_rows, actions, load_plan.dimension, commit, last, history)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,7 +12,6 @@ from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
-from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.history_table import history_error
 from scd_pipeline.delta.upstream import damage
@@ -40,8 +39,8 @@ class SourceStatus:
         last: The time of that delivery, or that of its load if it has no time.
         age: How long ago that was.
         pending: Available deliveries that are new or were replaced since the last load.
-        rejected: Those of them that a load would reject, with the rule and the problem, or the error that prevents the
-            whole load.
+        rejected: Those of them that a load would reject, each with the code and the problem, or the error that prevents
+            the whole load; None if the pending deliveries were not read.
         quarantined: The number of bad rows of the batches in effect.
     """
 
@@ -52,7 +51,7 @@ class SourceStatus:
     last: datetime | None
     age: timedelta | None
     pending: tuple[str, ...]
-    rejected: tuple[str, ...]
+    rejected: tuple[str, ...] | None
     quarantined: int
 
 
@@ -88,14 +87,29 @@ class Status:
     tables: tuple[TableStatus, ...]
 
 
-def status(warehouse: Warehouse, dimensions: Sequence[Dimension], facts: Sequence[Fact], *, now: datetime) -> Status:
-    """Return the status of dimensions and facts; the caller provides the current time."""
+def status(
+    warehouse: Warehouse,
+    dimensions: Sequence[Dimension],
+    facts: Sequence[Fact],
+    *,
+    now: datetime,
+    plan_pending: bool = False,
+) -> Status:
+    """Return the status of dimensions and facts.
+
+    The cost is that of the past deliveries and of the names of the available ones.
+
+    Args:
+        now: The current time.
+        plan_pending: Whether a load of the pending deliveries is planned, to find those that it would reject. It takes
+            about as long as the load.
+    """
     row_dimensions: list[tuple[Dimension, Fact | None]] = [(dimension, None) for dimension in dimensions]
     row_dimensions += [(fact.as_dimension(), fact) for fact in facts]
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
     for dimension, fact in row_dimensions:
-        sources += _source_statuses(warehouse, dimension, fact, now)
+        sources += _source_statuses(warehouse, dimension, fact, now, plan_pending=plan_pending)
         tables.append(_table_status(warehouse, dimension, fact))
     return Status(tuple(sources), tuple(tables))
 
@@ -120,15 +134,14 @@ def _last_deliveries(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> 
 
 
 def _source_statuses(
-    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime
+    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime, *, plan_pending: bool
 ) -> list[SourceStatus]:
     log = read_log(warehouse, dimension)
     committed = log.committed_batches()
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
     bad_rows = _bad_rows_by_batch(log)
-    pending, results, problems = _pending(warehouse, dimension, fact, batches)
-    rejected = [result for result in results if result.outcome == "rejected"]
+    pending, rejected = _pending(warehouse, dimension, fact, batches, plan_pending=plan_pending)
     statuses = []
     for source in dimension.sources:
         source_batches = [batch for batch in in_effect if batch.source == source.name]
@@ -142,10 +155,7 @@ def _source_statuses(
                 last=at,
                 age=to_utc(now) - at if at else None,
                 pending=tuple(d.name for d in pending if d.source == source.name),
-                rejected=(
-                    *problems,
-                    *(f"{b.delivery} [{b.code}]: {b.problem}" for b in rejected if b.source == source.name),
-                ),
+                rejected=rejected(source.name),
                 quarantined=sum(bad_rows.get(batch.records_batch_id, 0) for batch in source_batches),
             )
         )
@@ -160,21 +170,25 @@ def _bad_rows_by_batch(log: ChangeLog) -> dict[str, int]:
 
 
 def _pending(
-    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, stored: Sequence[Batch]
-) -> tuple[list[Delivery], Sequence[BatchResult], list[str]]:
-    """Return the deliveries that are not loaded, the results that a load of them would have, and what prevents it.
+    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, stored: Sequence[Batch], *, plan_pending: bool
+) -> tuple[list[Delivery], Callable[[str], tuple[str, ...] | None]]:
+    """Return the deliveries that are not loaded, and by source which of them a load would reject (`SourceStatus`).
 
     An error in one table does not hide the status of the others.
     """
     pending: list[Delivery] = []
     try:
         pending = pending_deliveries(dimension, select_deliveries(dimension, warehouse.spark), stored)
-        if not pending:
-            return [], [], []
-        planned = plan(warehouse, fact or dimension, pending)
+        if pending and not plan_pending:
+            return pending, lambda source: None if any(d.source == source for d in pending) else ()
+        results = plan(warehouse, fact or dimension, pending).results if pending else ()
     except ScdError as error:
-        return pending, [], [f"all deliveries: {error}"]
-    return pending, planned.results, []
+        text = f"all deliveries: {error}"
+        return pending, lambda source: (text,)
+    rejected = [result for result in results if result.outcome == "rejected"]
+    return pending, lambda source: tuple(
+        f"{result.delivery} [{result.code}]: {result.problem}" for result in rejected if result.source == source
+    )
 
 
 def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:

@@ -359,7 +359,7 @@ def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
     content = F.coalesce(F.nullif(F.col(INFO)["content_of"], F.lit("")), F.col(BATCH))
     states = log.where(F.col(KIND) == BATCH_ROW).select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
     last = states.groupBy(BATCH).agg(F.max_by(_STATE, REVISION_RANK).alias(_STATE))
-    bad = log.where(F.col(KIND) == BAD).join(F.broadcast(last), BATCH, "left")
+    bad = log.where(F.col(KIND) == BAD).join(last, BATCH, "left")
     return bad.select(
         F.col(BATCH).alias("batch"),
         F.col(_STATE).alias("state"),

@@ -204,6 +204,6 @@ def _resolve_keys(
     assigned = keys.read().dropDuplicates([dimension.surrogate_key])
     removed = assigned.join(stored.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
     now = key_as_of(removed, stored, dimension, keys=dimension.key_names, time=EFFECTIVE_FROM, name="_now")
-    pairs = F.broadcast(now.select(col(dimension.surrogate_key).alias("_old"), "_now"))
+    pairs = now.select(col(dimension.surrogate_key).alias("_old"), "_now")
     resolved = rows.join(pairs, col(key) == F.col("_old"), "left")
     return resolved.withColumn(key, F.coalesce("_now", col(key))).drop("_old", "_now")

@@ -71,8 +71,8 @@ def statuses(
     store = Warehouse(spark, tmp_path_factory.mktemp("status"))
     (customer,), (sale,) = declared.dimensions, declared.facts
 
-    def current_status() -> Status:
-        return status(store, declared.dimensions, declared.facts, now=NOW)
+    def current_status(*, plan_pending: bool = False) -> Status:
+        return status(store, declared.dimensions, declared.facts, now=NOW, plan_pending=plan_pending)
 
     folder = Path(customer.origin.rpartition(":")[0]).parent
     collected, (first, second) = {"before": current_status()}, select_deliveries(customer, spark)
@@ -81,7 +81,8 @@ def statuses(
     ingest_and_apply(store, customer, [second])
     collected["ahead"] = current_status()
     (folder / "customers_2024-01-03.csv").write_text(FILES["customers_2024-01-02.csv"] + ",Ulm\n", encoding="utf-8")
-    collected["rejected"] = current_status()
+    collected["unread"] = current_status()
+    collected["rejected"] = current_status(plan_pending=True)
     (folder / "customers_2024-01-03.csv").unlink()
     record(store, customer)
     load(store, sale)
@@ -116,7 +117,12 @@ def test_status_reports_lag(statuses: dict[str, Status]) -> None:
 
 @pytest.mark.slow
 def test_status_reports_the_deliveries_that_a_load_would_reject(statuses: dict[str, Status]) -> None:
+    """Only if it is asked to read the pending deliveries."""
+    crm, till = statuses["unread"].sources
+    assert (crm.pending, crm.rejected) == (("2024-01-03",), None)
+    assert (till.pending, till.rejected) == ((), ())
     crm, _ = statuses["rejected"].sources
+    assert crm.rejected is not None
     (text,) = crm.rejected
     assert crm.pending == ("2024-01-03",)
     assert text.startswith("2024-01-03 [BAD_ROWS]: 1 of 3 rows ")
@@ -132,7 +138,9 @@ def test_status_reports_all_tables_even_if_one_does_not_fit_its_declaration(
     (misfit,) = parse(DECLARED.partition("---")[0].replace("city: 2", "city: 1"), str(folder / "all.yaml"))
     lacking = DECLARED.partition("---")[0].replace("city: 2", "town: 2").replace("dim_customer", "dim_other")
     (other,) = parse(lacking, str(folder / "all.yaml"))
-    first, second = status(store, [misfit, other], [], now=NOW).sources
+    first, second = status(store, [misfit, other], [], now=NOW, plan_pending=True).sources
+    assert first.rejected is not None
+    assert second.rejected is not None
     assert first.rejected[0].startswith("all deliveries: ")
     assert "city" in first.rejected[0]
     assert [text.partition(":")[0] for text in second.rejected] == [

@@ -407,6 +407,8 @@ def test_commands_alone_create_a_warehouse_from_declarations(
     code, lines = scd("status")
     assert code == 0
     assert any("2024-01-01" in line and line.startswith("dim_x") for line in lines)
+    assert lines[-1].startswith("1 table: 1 pending delivery, 0 bad rows")
+    assert scd("status", "--plan")[1][-1].startswith("1 table: 1 pending delivery, 0 rejected, 0 bad rows")
     assert scd("load", "--delivery", "2024-02-01")[0] == 0
     code, lines = scd("audit", "dim_x", "id=2")
     assert code == 0

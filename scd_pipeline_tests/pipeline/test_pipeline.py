@@ -86,7 +86,6 @@ def test_a_rejected_delivery_raises_after_the_others_are_loaded(pipeline: Pipeli
     assert [row.city for row in pipeline.current(CUSTOMER).collect()] == ["Rome"]
     result = pipeline.load(CUSTOMER, [bad, good], raise_on_rejection=False)
     assert [batch.outcome for batch in result.results] == ["rejected", "unchanged"]
-    assert result.step is None, "a stored result would hold the rows of its step in Spark's memory"
 
 
 @pytest.mark.slow

@@ -379,7 +379,8 @@ def test_a_partition_without_a_date_is_rejected_and_does_not_block_the_others(
         outcomes,
     )
     assert done.rejected[0].details["reason"].startswith("its rows have no value in day")
-    (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2)).sources
+    (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2), plan_pending=True).sources
+    assert crm.rejected is not None
     assert len(crm.rejected) == 2
 
 
