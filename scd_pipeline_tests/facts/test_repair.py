@@ -189,8 +189,13 @@ def test_two_current_versions_are_reported_and_their_repair_is_audited(played: W
 
 @requirement("F30")
 def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> None:
+    """A dry run shows them, and writes nothing."""
     before = rows(played)
     damage(played, DAMAGES["an unknown player"])
+    versions = played.table("dim_player").last_commit().newest
+    plan = repair(played, PLAYER, now=NOW, actor="ann", dry_run=True)
+    assert (dict(plan.rows), plan.commit) == ({"remove": 1}, None)
+    assert played.table("dim_player").last_commit().newest == versions
     repair(played, PLAYER, now=NOW, actor="ann")
     assert rows(played) == before
     (entry,) = queries.audit(played, PLAYER).where("change_type = 'REPAIRED'").collect()

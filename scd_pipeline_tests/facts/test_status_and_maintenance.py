@@ -180,11 +180,10 @@ def test_maintenance_reduces_files_and_preserves_rows(
     assert queries.history(store, customer).orderBy("id", "version").collect() == before
 
 
-@pytest.mark.slow
 @requirement("F44", "F65")
 def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Warehouse) -> None:
     """OPTIMIZE, VACUUM without a retention, and an expired transaction log leave the last version of the table only."""
-    days = [dt.datetime(2019, month, 15, tzinfo=dt.timezone.utc) for month in (2, 4, 7, 11, 12)]
+    days = [dt.datetime(2019, month, 15, tzinfo=dt.timezone.utc) for month in (4, 7, 11)]
 
     def tiers() -> list[list[str]]:
         frames = [queries.as_of(recorded, PLAYER, day).select("tier", "player_key", "effective_to") for day in days]
@@ -193,10 +192,10 @@ def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Wa
     header, *_ = W.strip().splitlines()
     ingest_and_apply(recorded, PLAYER, [players("2", f"{header}\n| p | 2019-07-01 | | Iron | b | 1990 | NULL |")])
     before, table = tiers(), recorded.table(PLAYER.name)
-    assert [text.partition("'")[2].partition("'")[0] for (text,) in before[1:3] + before[4:]] == [
-        "Bronze",
-        "Iron",
-        "Gold",
+    assert [[text.partition("'")[2].partition("'")[0] for text in rows] for rows in before] == [
+        ["Bronze"],
+        ["Iron"],
+        [],
     ]
     table.compact()
     remove_earlier_versions(recorded, PLAYER.name)

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FunctionType
 
-from scd_pipeline_tests.semantics.specification import Case
+import pytest
+
+from scd_pipeline_tests.semantics.specification import ORACLE, Case
 
 
 @dataclass(frozen=True)
 class ListedTest:
     """A test as a page lists it: its file from the folder of the pages, and the numbers in its marks.
 
-    `is_slow`: whether it runs in `make test-all` only, whatever its parameters.
+    `is_slow`: whether it runs in `make test-all` only. A case of which only the engine side does so is slow as well:
+    the oracle side shows nothing about stored data.
     """
 
     file: str
@@ -36,6 +39,13 @@ def tests_with_mark(module: str, mark: str) -> Iterator[ListedTest]:
         marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
         numbers = tuple(number for each in marks if each.name == mark for number in each.args)
         if name.startswith("test_") and numbers:
-            is_slow = any(each.name == "slow" for each in marks)
             file, case = f"../{module.replace('.', '/')}.py", getattr(function, "case", None)
-            yield ListedTest(file, name, numbers, case, is_slow)
+            yield ListedTest(file, name, numbers, case, any(map(_is_slow, marks)))
+
+
+def _is_slow(mark: pytest.Mark) -> bool:
+    """Return whether a test with this mark is slow: by itself, or by all its parameters except the oracle."""
+    if mark.name != "parametrize":
+        return mark.name == "slow"
+    values = [value for value in mark.args[1] if value is not ORACLE]
+    return all(any(each.name == "slow" for each in getattr(value, "marks", ())) for value in values)

@@ -52,6 +52,9 @@ requirement = pytest.mark.requirement
 CASE = "case"
 """The key column that lets many cases share the tables of one declaration."""
 
+ORACLE = "oracle"
+"""The side of a case that the oracle runs; the engine runs the other one."""
+
 _BATCH_COLUMNS = ("delivery", "revision", "at", "scope", "allow")
 _PLACEHOLDERS = ("no row", "withdrawn")
 _CODES_THE_ORACLE_LACKS = ("BAD_ROWS", "COLUMN_MISSING", "REVISION_CONTENT")
@@ -391,10 +394,10 @@ def case(build: Callable[[], Case], *, is_long: bool = False) -> Callable[..., N
     """
     engine = pytest.param("engine", marks=[pytest.mark.slow] * is_long)
 
-    @pytest.mark.parametrize("side", ["oracle", engine])
+    @pytest.mark.parametrize("side", [ORACLE, engine])
     @functools.wraps(build)
     def test(side: str, request: pytest.FixtureRequest) -> None:
-        if side == "oracle":
+        if side == ORACLE:
             request.getfixturevalue("check_oracle")(test.case)
         else:
             request.getfixturevalue("check_engine")(test.case)

@@ -6,7 +6,6 @@ from scd_pipeline_tests.semantics.specification import (
     case,
     declare,
     feed,
-    long_case,
     requirement,
     rule,
     snapshots,
@@ -169,7 +168,7 @@ def test_an_overwrite_keeps_the_source_and_delivery_that_opened_a_version() -> C
 
 @requirement("X10")
 @rule("S7")
-@long_case
+@case
 def test_an_untracked_attribute_has_a_value_of_its_own_in_each_version() -> Case:
     """`note` has the value at the start of the version, `phone` the latest one before its end."""
     return Case(

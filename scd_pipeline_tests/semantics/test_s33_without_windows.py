@@ -79,6 +79,28 @@ def test_deleted_at_is_the_time_of_the_last_delete() -> Case:
 
 @requirement("X12")
 @rule("S33")
+@case
+def test_the_stored_row_of_a_deleted_entity_is_removed() -> Case:
+    return Case(
+        PARTNER,
+        snapshots(
+            """
+            | delivery | at         | id | name |
+            | 1        | 2024-01-01 | 1  | a    |
+            | 1        | 2024-01-01 | 2  | b    |
+            | 2        | 2024-02-01 | 2  | b    |
+            """,
+            source="sap",
+        ),
+        becomes="""
+        | id | name | load_run_id    | last_updated |
+        | 2  | b    | sap/snapshot/1 | 2024-01-01   |
+        """,
+    )
+
+
+@requirement("X12")
+@rule("S33")
 @long_case
 def test_the_row_of_a_deleted_entity_is_removed_if_declared() -> Case:
     """The row of an entity that returns is written again, and names the delivery with which it first existed."""

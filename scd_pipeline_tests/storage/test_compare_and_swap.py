@@ -47,7 +47,7 @@ def test_a_log_write_planned_before_another_writers_commit_is_a_conflict(loaded:
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
-@requirement("F49")
+@requirement("F29", "F49")
 def test_a_dimension_write_planned_before_another_writers_commit_is_a_conflict(loaded: Warehouse) -> None:
     """The lost update: without compare-and-swap this write would leave two current versions."""
     outdated_plan = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])

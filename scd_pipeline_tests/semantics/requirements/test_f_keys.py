@@ -57,6 +57,7 @@ class Steps:
     """The warehouse after all steps, and what it had after each of them."""
 
     warehouse: Warehouse
+    early: dict[Entity, int]
     walked: Step
     late: Step
     rebuilt: Step
@@ -64,23 +65,29 @@ class Steps:
 
 @pytest.fixture(scope="module")
 def steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Steps:
-    """Two walks with plays that are late themselves, late changes, and the rebuild of the dropped dimension."""
+    """A play before its dimension, two walks, late plays, late changes, and the rebuild of the dropped dimension."""
     tables = OwnTables(Warehouse(spark, tmp_path_factory.mktemp("keys")), tmp_path_factory.mktemp("deliveries"))
     warehouse = tables.warehouse
 
     def load_players(*lines: str) -> None:
         load(warehouse, DIMENSION, tables.deliveries(DIMENSION, walk(*lines)))
 
-    load_players(*WALK, *OTHER_WALK)
     rows = [{"event_id": str(n), "player_id": player, "event_ts": day} for n, (player, day) in enumerate(PLAYS)]
-    load(warehouse, PLAY, [Delivery("floor", "2024-12-31", "feed", frame=pa.Table.from_pylist(rows))])
+
+    def load_plays(name: str, rows: list[dict[str, str]]) -> None:
+        load(warehouse, PLAY, [Delivery("floor", name, "feed", frame=pa.Table.from_pylist(rows))])
+
+    load_plays("2024-03-06", rows[:1])
+    early = plays(warehouse)
+    load_players(*WALK, *OTHER_WALK)
+    load_plays("2024-12-31", rows[1:])
     walked = step(warehouse)
     load_players(*LATE)
     load(warehouse, PLAY)
     late = step(warehouse)
     shutil.rmtree(Path(warehouse.path) / DIMENSION.name)
     load(warehouse, DIMENSION)
-    return Steps(warehouse, walked, late, step(warehouse))
+    return Steps(warehouse, early, walked, late, step(warehouse))
 
 
 def step(warehouse: Warehouse) -> Step:
@@ -89,8 +96,13 @@ def step(warehouse: Warehouse) -> Step:
         (row["player_id"], f"{row['effective_from']:%m-%d}"): row
         for row in records(queries.history(warehouse, DIMENSION))
     }
-    plays = records(warehouse.table(PLAY.name).read())
-    return Step(versions, {(row["player_id"], f"{row['event_ts']:%m-%d}"): row["player_key"] for row in plays})
+    return Step(versions, plays(warehouse))
+
+
+def plays(warehouse: Warehouse) -> dict[Entity, int]:
+    """The surrogate keys that the plays have now."""
+    rows = records(warehouse.table(PLAY.name).read())
+    return {(row["player_id"], f"{row['event_ts']:%m-%d}"): row["player_key"] for row in rows}
 
 
 @requirement("F17", "F20", "F21")
@@ -130,8 +142,9 @@ def test_a_dropped_dimension_is_rebuilt_with_the_keys_that_its_facts_have_stored
 
 @requirement("F61")
 def test_late_facts_and_those_of_moved_windows_have_the_keys_of_their_event_times(steps: Steps) -> None:
-    """The play of P1 on 2024-03-05 moves to the key of Gold; each play is later than its player's last change."""
+    """The play of P1 on 2024-03-05 is loaded before the dimension and moves to the key of Gold; the others are late."""
     walked, late = steps.walked, steps.late
+    assert steps.early == {("P1", "03-05"): -1}
     assert walked.plays == {
         ("P1", "03-05"): walked.keys["P1", "01-01"],
         ("P1", "06-05"): walked.keys["P1", "06-01"],

@@ -8,7 +8,6 @@ from scd_pipeline_tests.semantics.specification import (
     case,
     declare,
     feed,
-    long_case,
     requirement,
     snapshots,
 )
@@ -53,7 +52,7 @@ PROGRAM = declare(
     sources: {registry: {feed: {effective_at: time}}}
     attributes:
       eligibility_threshold: {scd: 6, type: int, previous: true, missing: not_provided}
-      funding_cap_usd: {scd: 6, type: int, missing: not_provided}
+      funding_cap_usd: {scd: 6, type: int, previous: last_different_value, missing: not_provided}
       program_status: {scd: 2, missing: not_provided}
       current_program_name: 1
       current_admin_agency: {scd: 1, missing: not_provided}
@@ -98,7 +97,7 @@ def walk(*lines: str) -> DeliveryTable:
 
 
 @requirement("F17")
-@long_case
+@case
 def test_a_version_ends_exactly_where_the_next_one_starts() -> Case:
     return Case(
         PLAYER,
@@ -140,7 +139,7 @@ def test_a_delete_closes_the_version_and_leaves_the_reason_of_its_opening() -> C
 
 
 @requirement("F25")
-@long_case
+@case
 def test_a_version_has_the_reason_of_its_row_or_of_its_snapshot() -> Case:
     return Case(
         RECIPIENT,
@@ -168,6 +167,7 @@ def test_a_version_has_the_reason_of_its_row_or_of_its_snapshot() -> Case:
         | debarred  | high      | 2024-03-01     | source_drift   | registry      |
         | suspended | high      | 2024-04-01     | manual_steward | registry      |
         """,
+        together=True,
     )
 
 
@@ -429,27 +429,45 @@ def test_a_row_has_the_manager_and_the_one_before() -> Case:
     )
 
 
-@requirement("F40")
-@long_case
+LIMITS = feed(
+    """
+    | delivery | program_id | time       | eligibility_threshold | funding_cap_usd | current_program_name |
+    | 1        | PR1        | 2024-01-01 | 100                   | 5000            | n1                   |
+    | 2        | PR1        | 2024-02-01 | 150                   | 5000            | n1                   |
+    | 3        | PR1        | 2024-03-01 | 150                   | 5000            | n2                   |
+    | 4        | PR1        | 2024-04-01 | 150                   | 6000            | n2                   |
+    """,
+    "registry",
+)
+
+
+@requirement("F40", "X6")
+@case
 def test_a_program_has_its_limits_then_and_before() -> Case:
-    """The amended name opens no version."""
+    """The previous threshold is that of the version before, even if it is equal."""
     return Case(
         PROGRAM,
-        feed(
-            """
-            | delivery | program_id | time       | eligibility_threshold | funding_cap_usd | current_program_name |
-            | 1        | PR1        | 2024-01-01 | 100                   | 5000            | n1                   |
-            | 2        | PR1        | 2024-02-01 | 150                   | 5000            | n1                   |
-            | 3        | PR1        | 2024-03-01 | 150                   | 5000            | n2                   |
-            | 4        | PR1        | 2024-04-01 | 150                   | 6000            | n2                   |
-            """,
-            "registry",
-        ),
+        LIMITS,
         becomes="""
         | eligibility_threshold | previous_eligibility_threshold | funding_cap_usd | effective_from | effective_to |
         | 100                   | NULL                           | 5000            | 2024-01-01     | 2024-02-01   |
         | 150                   | 100                            | 5000            | 2024-02-01     | 2024-04-01   |
         | 150                   | 150                            | 6000            | 2024-04-01     | OPEN         |
+        """,
+    )
+
+
+@requirement("F40", "X6")
+@case
+def test_a_new_name_of_a_program_opens_no_version_and_the_last_different_cap_is_an_option() -> Case:
+    return Case(
+        PROGRAM,
+        LIMITS,
+        becomes="""
+        | funding_cap_usd | previous_funding_cap_usd | current_program_name | effective_from | version |
+        | 5000            | NULL                     | n2                   | 2024-01-01     | 1       |
+        | 5000            | NULL                     | n2                   | 2024-02-01     | 2       |
+        | 6000            | 5000                     | n2                   | 2024-04-01     | 3       |
         """,
     )
 
