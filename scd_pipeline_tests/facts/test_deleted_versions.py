@@ -17,7 +17,7 @@ from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAYER, W, players, plays
-from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.semantics.specification import requirement, rule
 from scd_pipeline_tests.storage.customers import CUSTOMER, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -112,6 +112,7 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
     assert not repair(opened, dimension, now=NOVEMBER, actor="ann", dry_run=True).has_differences
 
 
+@requirement("X12")
 @rule("S18", "S21")
 def test_the_audit_of_a_delete_has_the_key_of_the_version_that_it_opened(opened: Warehouse) -> None:
     recorded = load(opened, LEAVING, [players("1", W)]).audit

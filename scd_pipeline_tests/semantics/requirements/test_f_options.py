@@ -1,4 +1,7 @@
-"""X1 to X23: each option rejects other values than those that it has, and names of columns do not change a history."""
+"""X1 to X23: an option rejects values that it does not have, and a rule without one has no option.
+
+Names of columns and another open end leave the history and its keys unchanged.
+"""
 
 from __future__ import annotations
 
@@ -126,6 +129,8 @@ def test_times_keys_and_compared_attributes_have_no_other_values(
         ({"source": "{snapshot: {scope: country}}"}, {"sources.loyalty.snapshot.scope": "UNKNOWN_NAME"}),
         ({"source": "{}"}, {"sources.loyalty": "MISSING_VALUE"}),
         ({"option": "deleted_rows: keep"}, {}),
+        ({"option": "deleted_rows: new_version"}, {}),
+        ({"option": "deleted_rows: new_version", "attributes": "{email: 1}"}, {"deleted_rows": "NOT_APPLICABLE"}),
         ({"option": "deleted_rows: remove", "attributes": "{email: 1}"}, {}),
         ({"option": "deleted_rows: remove"}, {"deleted_rows": "NOT_APPLICABLE"}),
         ({"option": "deleted_rows: drop", "attributes": "{email: 1}"}, {"deleted_rows": "NOT_ALLOWED"}),
@@ -177,6 +182,56 @@ def test_new_columns_zones_and_history_tables_have_no_other_values(
     declared: Mapping[str, str], rejected: Mapping[str, str]
 ) -> None:
     assert errors(**declared) == rejected
+
+
+@requirement("X13", "X14", "X18")
+@pytest.mark.parametrize(
+    ("declared", "field"),
+    [
+        ({"option": "returned_keys: reopen"}, "returned_keys"),
+        ({"option": "rows_per_key: last"}, "rows_per_key"),
+        ({"source": feed_with("keep: last")}, "sources.loyalty.feed.keep"),
+        ({"option": "last_updated: clock"}, "last_updated"),
+        ({"option": "recorded_at: clock"}, "recorded_at"),
+    ],
+)
+def test_no_option_reopens_a_version_selects_rows_or_reads_the_clock(declared: Mapping[str, str], field: str) -> None:
+    assert_unknown(declared, field)
+
+
+@requirement("X9", "X19", "X22")
+@pytest.mark.parametrize(
+    ("declared", "field"),
+    [
+        ({"option": "compared: all"}, "compared"),
+        ({"option": "unknown_member: null"}, "unknown_member"),
+        ({"source": "{feed: {effective_at: time}, statements: {}}"}, "sources.loyalty.statements"),
+    ],
+)
+def test_no_option_compares_all_columns_omits_the_unknown_member_or_reads_statements(
+    declared: Mapping[str, str], field: str
+) -> None:
+    assert_unknown(declared, field)
+
+
+@requirement("X22")
+def test_type_7_of_an_attribute_is_rejected() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        parse(DECLARATION.format(option="", attributes="{tier: {scd: 7}}", source="{feed: {}}"))
+    (error,) = caught.value.errors
+    assert (error.code, error.field) == ("INVALID_SCD_TYPE", "attributes.tier.scd")
+    assert error.fix == "write 2 or 6, and query the dimension as of a time"
+
+
+def assert_unknown(declared: Mapping[str, str], field: str) -> None:
+    """The only error is an unknown option at this field, with the options that are allowed there as the fix."""
+    default = {"option": "", "attributes": "{tier: 2}", "source": "{feed: {effective_at: time}}"}
+    with pytest.raises(DeclarationError) as caught:
+        parse(DECLARATION.format(**{**default, **declared}))
+    (error,) = caught.value.errors
+    assert (error.code, error.field) == ("UNKNOWN_OPTION", field)
+    assert error.problem == f"'{field.rpartition('.')[2]}' is not an option here"
+    assert error.fix.startswith("allowed: ")
 
 
 PLAYER = by_files(
