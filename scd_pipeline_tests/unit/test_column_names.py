@@ -142,7 +142,30 @@ def test_each_value_of_a_regulated_attribute_stays_in_the_history(scd: int, whol
 
 
 @requirement("F31")
-@pytest.mark.parametrize("strategy", ["monotonically_increasing_id", "row_number", "identity", "uuid"])
-def test_surrogate_keys_are_hashes(strategy: str) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "problem", "fix"),
+    [
+        (
+            "monotonically_increasing_id",
+            "monotonically_increasing_id gives other keys at each load, and keys that are assigned already",
+            "write hash, or remove it",
+        ),
+        (
+            "row_number",
+            "row_number gives other keys when deliveries arrive in another order",
+            "write hash, or remove it",
+        ),
+        (
+            "identity",
+            "identity gives other keys after a rebuild, so facts would store keys that no longer exist",
+            "write hash, or remove it",
+        ),
+        ("uuid", "'uuid' is not allowed", "allowed: hash"),
+    ],
+)
+def test_surrogate_keys_are_hashes(strategy: str, problem: str, fix: str) -> None:
     assert customer(surrogate="hash") == customer()
-    assert codes(surrogate=strategy) == {"surrogate": "NOT_ALLOWED"}
+    with pytest.raises(DeclarationError) as caught:
+        customer(surrogate=strategy)
+    (error,) = caught.value.errors
+    assert (error.code, error.field, error.problem, error.fix) == ("NOT_ALLOWED", "surrogate", problem, fix)

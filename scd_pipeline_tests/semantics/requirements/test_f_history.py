@@ -21,7 +21,10 @@ from scd_pipeline_tests.text_tables import assert_same_rows
 DIMENSION = by_files(PLAYER.dimension)
 PLAY = Fact("fct_slot_play", {"event_id": "int"}, "event_ts", {"player": Role(DIMENSION)}, Source("floor", feed=Feed()))
 LETTERS = Dimension(
-    "dim_letters", "id", {"a": Attribute(2), "b": Attribute(2), "n": Attribute(6, "int")}, Source("s", feed=Feed())
+    "dim_letters",
+    "id",
+    {"a": Attribute(2), "b": Attribute(2), "n": Attribute(6, "int"), "m": Attribute(1), "p": Attribute(3)},
+    Source("s", feed=Feed()),
 )
 
 
@@ -100,14 +103,24 @@ def test_a_name_and_a_threshold_change_in_one_commit_that_rewrites_no_other_prog
 
 
 def hashes(spark: SparkSession, *rows: tuple[Any, ...]) -> list[str]:
-    """The hashes of versions with these values of a, b and n."""
-    frame = spark.createDataFrame(list(rows), "a string, b string, n int")
+    """The hashes of versions with these values of a, b and n, and of m and p, which open no version."""
+    frame = spark.createDataFrame(list(rows), "a string, b string, n int, m string, p string")
     return [row["h"] for row in frame.select(row_hash(LETTERS).alias("h")).collect()]
 
 
 @requirement("F22")
 def test_different_values_have_different_hashes(spark: SparkSession) -> None:
-    pairs = hashes(spark, ("a|b", "c", 0), ("a", "b|c", 0), (None, "c", 0), ("", "c", 0), ("a", "b|c", None))
-    assert len(set(pairs)) == 5
-    assert all(len(text) == 64 for text in pairs)
-    assert hashes(spark, (None, None, None)) == hashes(spark, (None, None, None))
+    values = [("a|b", "c", 0), ("a", "b|c", 0), (None, "c", 0), ("", "c", 0), ("a", "b|c", None), (None, None, None)]
+    texts = hashes(spark, *((*each, "m", "p") for each in values))
+    assert len(set(texts)) == 6
+    assert all(len(text) == 64 for text in texts)
+
+
+@requirement("F22")
+def test_an_attribute_that_opens_no_version_changes_no_hash(spark: SparkSession) -> None:
+    """And a version without any value has the same hash each time, which is not NULL."""
+    before, after, empty, still_empty = hashes(
+        spark, ("a", "b", 0, "m", "p"), ("a", "b", 0, None, "q"), (None,) * 5, (None, None, None, "m", None)
+    )
+    assert before == after != empty == still_empty
+    assert len(empty) == 64

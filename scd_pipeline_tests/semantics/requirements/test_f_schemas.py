@@ -106,8 +106,9 @@ def test_a_program_has_its_previous_threshold_and_its_current_name() -> None:
 
 @requirement("F8", "F11")
 def test_recipients_and_plays_have_the_keys_and_values_of_their_domain() -> None:
-    recipient = columns("federal", "dim_grant_recipient")
-    assert recipient.startswith("grant_recipient_key bigint not null, recipient_id string, legal_name string")
+    key = "grant_recipient_key bigint not null, recipient_id string"
+    versioned = "legal_name string, parent_org string, status string, address string, risk_tier string"
+    assert columns("federal", "dim_grant_recipient") == f"{key}, {versioned}, {SHARED}, {ORIGIN}"
     play = {"event_id string", "event_ts timestamp", "player_id string", "player_key bigint"}
     play |= {"coin_in decimal(12,2)", "coin_out decimal(12,2)"}
     cash = {"event_ts timestamp", "cash_in_amount decimal(12,2)"}
