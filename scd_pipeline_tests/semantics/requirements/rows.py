@@ -27,31 +27,42 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 ROWS: dict[str, str] = {
     "F1": (
         "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`. The "
-        "code is NULL in the row of the unknown member alone, because each other value could be that of a country."
+        "code is nullable, because the row of the unknown member has none: each value could be that of a country, and "
+        "Delta has no NOT NULL with an exception. Other rows have a code."
     ),
     "F2": (
         "`dim_player` has type 2 (`tier`, `home_property`, `risk_score` INT) and type 1 (`email`, `phone`): "
         "`player_key` BIGINT, validity window, `current_flag`, `version` INT, reason and source of the change, and a "
-        "hash `_hash`; the table properties for optimized writes, compaction and Delta's change data feed are true."
+        "hash `_hash`; the table properties for optimized writes, compaction and Delta's change data feed are true. "
+        "The business key is nullable, as in F1."
     ),
     "F3": "One row of `dim_player` has types 0, 1, 2 and 3: `birth_date` and `marketing_consent` too.",
-    "F4": "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`.",
+    "F4": (
+        "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`. The "
+        "business key is nullable, as in F1."
+    ),
     "F5": (
         "`dim_machine` in two tables: current rows, and closed versions in `dim_machine_history`. Both have the "
-        "columns of a table of type 2, because together they are its rows."
+        "columns of a table of type 2, because together they are its rows. There is no `history_id`: the surrogate key "
+        "identifies a closed version. The business key is nullable, as in F1."
     ),
-    "F6": "One line of the declaration changes `dim_machine` from two tables to one of type 2.",
+    "F6": (
+        "One line of the declaration changes `dim_machine` from two tables to one of type 2. It is for a new table; an "
+        "existing one is rebuilt."
+    ),
     "F7": (
         "`dim_program`: `eligibility_threshold` has type 6 without a column of the latest value, with the previous one "
         "in `previous_eligibility_threshold`; `program_status` (pre-launch, active, sunset) has type 2; "
-        "`current_program_name` and `current_admin_agency` have type 1, so that all versions have the latest ones."
+        "`current_program_name` and `current_admin_agency` have type 1, so that all versions have the latest ones. "
+        "`funding_cap_usd` has type 6 with its default columns, so that `current_funding_cap_usd` is an additional "
+        "one. The business key is nullable, as in F1."
     ),
     "F8": "A grant recipient debarred on 2024-03-01 was active on 2024-02-29.",
     "F9": "`dim_compliance_threshold` (CTR, SAR, W-2G) is regulated: only type 2 is accepted.",
     "F10": (
         "The audit has a row for each transition, with the keys before and after, the changed columns, lossless old "
         "and new values, business time, actor, reason, delivery and correlation id. Business key, change type, times "
-        "and actor are not NULL."
+        "and actor are not NULL. It has no partitions, not even above 100 M rows."
     ),
     "F11": (
         "Facts: `fct_slot_play` with `event_id`, `event_ts`, `player_id`, `coin_in`, `coin_out` and the key of the "
@@ -97,12 +108,13 @@ ROWS: dict[str, str] = {
     "F27": "Several changes of a player in one batch are versions; different ones of one time are rejected.",
     "F28": (
         "A daily check, and each run that includes checks, reports entities with two current versions and sends an "
-        "alert."
+        "alert. A scheduled load does not include them: the checks read whole tables, and have a job of their own."
     ),
     "F29": "The causes of duplicates: two writers, the restart of a failed run, SQL by hand.",
     "F30": (
-        "A command repairs a table from its log, in one commit, audited, with a dry run; without a log it keeps the "
-        "version with the latest `effective_from` and closes the others."
+        "A command repairs a table from its log, in one commit of each table, audited, with a dry run; rows that the "
+        "log does not have are removed, and their values are in the audit. Without a log it keeps the version with the "
+        "latest `effective_from` and closes the others."
     ),
     "F31": "Surrogate keys are hashes; monotonically_increasing_id, row_number and identity are rejected.",
     "F32": "Two versions with one 64-bit hash: the run fails before it writes and names both; `key_salt` helps.",
@@ -138,20 +150,25 @@ ROWS: dict[str, str] = {
     ),
     "F45": (
         "V-Order, `delta.parquet.vorder.enabled`, is passed to the table. Only Microsoft Fabric has it; the checklist "
-        "reports it as not applicable unless it is declared."
+        "reports it as not applicable unless it is declared. The name `delta.vorder.optimization` is an older one."
     ),
     "F46": (
-        "The layout depends on the size of the table, and only maintenance changes it: from 1 M rows on, Z-order by "
-        "the business key. No table is partitioned: at most two tasks would write to partitions by `current_flag`."
+        "The layout depends on the size of the table: from 1 M rows on, Z-order by the business key. Only maintenance "
+        "changes it; a load does no more than combine small files after each 50 commits. No table is partitioned: at "
+        "most two tasks would write to partitions by `current_flag`."
     ),
-    "F47": "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit.",
+    "F47": (
+        "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit, the "
+        "history of two tables, the change log and the key list."
+    ),
     "F48": "VACUUM runs on its own and never beside a load; a retention below 168 hours is rejected.",
     "F49": "Two writers change one entity at the same time: both changes are versions, one of them is current.",
     "F50": (
         "After a write conflict (append, delete-read, delete-delete, transaction or metadata), a load waits 1.0, 2.1, "
-        "4.2 and 8.3 seconds, with jitter, and tries again."
+        "4.2 and 8.3 seconds, with jitter, and tries again. The number of attempts, 5, is configurable in the library, "
+        "on the command line and in Dagster; the waits and the jitter are in the library."
     ),
-    "F51": "After five conflicts the run fails, has changed no table, and sends an alert.",
+    "F51": "After the last attempt, by default the fifth, the run fails, has changed no table, and sends an alert.",
     "F52": (
         "Several sources of a dimension (loyalty, compliance, hotel) have one change log and one writer; a commit by "
         "hand is found and repaired."
@@ -163,7 +180,7 @@ ROWS: dict[str, str] = {
     "F54": "The audit is complete after a crash, and the same in any order of arrival.",
     "F55": (
         "Delta rejects updates and deletes of the audit, from which alone the past can be rebuilt. Its retention is "
-        "declared in years: 7 or 10."
+        "declared in years: any whole number from 1, such as 7 or 10."
     ),
     "F56": (
         "A play of 2019 shows the tier Bronze of that day, not the tier Diamond of today. No join of the package has "
@@ -186,7 +203,10 @@ ROWS: dict[str, str] = {
         "Five symptoms of a history without SCD are absent: an old report changes, tiers have no history, a training "
         "set has later values, two pipelines differ, the table grows without changes."
     ),
-    "F65": "Anti-patterns that other rows exclude: F23, F26, F33, F44, F48, F50, F56.",
+    "F65": (
+        "Anti-patterns that other rows exclude: F23, F26, F33, F44, F48, F50, F56. A declaration in which the open end "
+        "is NULL is reported, unless its profile is that of a tool that needs it."
+    ),
     "F66": "A version always has a key of its own.",
     "F67": "A table with windows never loses rows of deleted entities; a DELETE by hand is found.",
     "F68": "A load reports an attribute that re-versions more than a declared share of the entities.",
@@ -212,7 +232,7 @@ ROWS: dict[str, str] = {
     "X2": "The current version has the flag `current_flag`, one of another name, such as `is_current`, or none.",
     "X3": (
         "The window has the columns `effective_from` and `effective_to`, or others. A player has the same history and "
-        "keys in the profiles default, dlt and elevata."
+        "keys in the profiles default, dlt and elevata. No profile names the surrogate key, which has its own option."
     ),
     "X4": "The columns of type 3 have default names, or declared ones for each attribute.",
     "X5": "Type 6 has a column `current_<name>`, or none; a type 1 attribute may have such a name.",
@@ -228,7 +248,10 @@ ROWS: dict[str, str] = {
     "X15": "Rows of one time: a delete, the last or the first one wins, or they are rejected.",
     "X16": "The audit says INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE or REFUSED, or new, changed and deleted.",
     "X17": "A version names the delivery that opened it; the audit names the one that closed it.",
-    "X18": "Every column of a dimension comes from the deliveries and none from the clock.",
+    "X18": (
+        "Every column of a dimension comes from the deliveries and none from the clock. There is no `history_id`: the "
+        "surrogate key, a hash, identifies a closed version."
+    ),
     "X19": "A fact without a version has the key -1.",
     "X20": "A column that is not declared is reported and not loaded.",
     "X21": "A time without a zone is read in the declared zone, by default UTC.",
@@ -236,5 +259,8 @@ ROWS: dict[str, str] = {
         "Type 7 is a query that applies timed changes up to a chosen time; in textbooks, a fact has keys for the value "
         "then and the value now. A log of SQL statements is not a source: its changes are delivered as rows."
     ),
-    "X23": "`dim_machine` has two tables, or one of type 2, by `history_table`.",
+    "X23": (
+        "`dim_machine` has two tables, or one of type 2, by `history_table`. It is for a new table; an existing one is "
+        "rebuilt."
+    ),
 }
