@@ -331,6 +331,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "TOLERANCE_NEGATIVE": Condition(
         "the tolerance {tolerance} is negative; expected the largest age of a version", "pass a positive timedelta"
     ),
+    "TOO_FEW_ATTEMPTS": Condition(
+        "the number of attempts is {attempts}; expected a whole number of at least 1",
+        "pass 1 for a load without a retry, or a larger number",
+    ),
     "TABLES_NOT_LISTED": Condition(
         "the tables of a remote folder cannot be listed; expected the declarations of the tables",
         "name the declarations (--declarations or SCD_DECLARATIONS), or the tables in SQL as delta.`{path}/<table>`",
@@ -594,6 +598,7 @@ DECLARATION_RULES: Mapping[str, str] = {
 """The rules of declarations by the stable code of their violations (`ValidationError.code`)."""
 
 DECLARATION_WARNINGS: Mapping[str, str] = {
+    "NULL_OPEN_END": "the open end is a time, unless a `profile` makes it NULL",
     "SINGLE_SCD_TYPE": "several attributes have more than one SCD type, unless `single_scd_type` is declared",
 }
 """The advice on declarations by the stable code of the warnings (`DeclarationWarning.code`)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,27 @@ def test_a_stated_a_necessary_or_a_deliberate_choice_of_types_is_not_reported(te
     assert dimension.warnings == ()
     assert "declaration_warnings" not in dimension_table(dimension)
     assert parse(describe(dimension)) == (dimension,)
+
+
+@requirement("F65")
+def test_a_declaration_with_a_null_open_end_is_reported() -> None:
+    (dimension,) = parse(
+        COUNTRY.replace("region: 1", "region: 2").replace("attributes:", "open_end: null\nattributes:")
+    )
+    (warning,) = dimension.warnings
+    assert (warning.code, warning.field) == ("NULL_OPEN_END", "open_end")
+    assert "`effective_to` of a current version is NULL; expected a time, such as 9999-12-31" in warning.problem
+    assert warning.fix.startswith("remove it, because `effective_to > t` is never true for NULL")
+
+
+@requirement("F65")
+@pytest.mark.parametrize(
+    "options", [{}, {"open_end": "2999-12-31"}, {"profile": "dbt"}, {"profile": "dlt", "open_end": None}]
+)
+def test_an_open_end_that_is_a_time_or_that_of_a_profile_is_not_reported(options: dict[str, Any]) -> None:
+    assert replace(PLAYER, **options).warnings == ()
+    (warning,) = replace(PLAYER, open_end=None).warnings
+    assert warning.code == "NULL_OPEN_END"
 
 
 @pytest.mark.parametrize("scd", [0, 1, 2, 3, 6])

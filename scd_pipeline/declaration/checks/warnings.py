@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scd_pipeline.declaration.attribute import ScdType
+from scd_pipeline.declaration.profiles import PROFILES
+from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END
 from scd_pipeline.errors import DeclarationWarning
 
 if TYPE_CHECKING:
@@ -20,10 +22,15 @@ _ALTERNATIVES = {
 
 
 def dimension_warnings(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
-    """Return the warnings of a valid dimension.
+    """Return the warnings of a valid dimension."""
+    return (*_one_scd_type(dimension), *_null_open_end(dimension))
 
-    If all attributes have one SCD type, it was probably not chosen for each of them. It was if `single_scd_type` states
-    it, if all of them are regulated (which leaves no choice), or if there is only one attribute.
+
+def _one_scd_type(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
+    """Return a warning if all attributes have one SCD type, which was probably not chosen for each of them.
+
+    It was if `single_scd_type` states it, if all of them are regulated (which leaves no choice), or if there is only
+    one attribute.
     """
     attributes = [attribute for attribute in dimension.attributes if not attribute.retired]
     types = {attribute.scd for attribute in attributes}
@@ -35,3 +42,17 @@ def dimension_warnings(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
     fix = f"{_ALTERNATIVES[scd]}, or write `single_scd_type: true`"
     location = dimension.origin or dimension.name
     return (DeclarationWarning("SINGLE_SCD_TYPE", location, "attributes", problem, fix),)
+
+
+def _null_open_end(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
+    """Return a warning if the declaration itself makes the open end NULL, and not a profile for other tools."""
+    if not dimension.has_windows or dimension.open_end != NULL_OPEN_END:
+        return ()
+    if PROFILES[dimension.profile].open_end == NULL_OPEN_END:
+        return ()
+    problem = f"`effective_to` of a current version is NULL; expected a time, such as {OPEN_END}"
+    fix = (
+        "remove it, because `effective_to > t` is never true for NULL and views show NULL in any case, or declare the "
+        "`profile` of a tool that needs it"
+    )
+    return (DeclarationWarning("NULL_OPEN_END", dimension.origin or dimension.name, "open_end", problem, fix),)
