@@ -21,6 +21,7 @@ from scd_pipeline.environment import Environment
 from scd_pipeline.errors import DeclarationWarning, LoadWarning, UsageError
 from scd_pipeline.instants import to_instant
 from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult, load, plan
 from scd_pipeline.operations import check, repair, status
 from scd_pipeline.operations.repair_without_log import repair_without_log
@@ -121,6 +122,7 @@ class Pipeline:
         revision: str | int | datetime | None = None,
         allow: str | Collection[str] = (),
         run_id: str = "",
+        retry: Retry | None = None,
         raise_on_rejection: bool = True,
     ) -> LoadResult:
         """Load deliveries into a dimension, with its audit and its key list, or into a fact.
@@ -139,6 +141,8 @@ class Pipeline:
             revision: The revision of that delivery, 0 by default; a higher one replaces a lower one of the same name.
             allow: The rules that may not reject these deliveries: `bad_rows`, `retire_guard`.
             run_id: An id of this load, which is stored with its batches and commits.
+            retry: The number of attempts after write conflicts, 5 by default, and the waits between them, as in
+                `Retry(attempts=8)`.
             raise_on_rejection: Raise if a delivery is rejected, after all others are loaded. Otherwise
                 `LoadResult.rejected` has the rejected ones.
 
@@ -154,7 +158,8 @@ class Pipeline:
         declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
         if isinstance(declared, Dimension):
             _log_warnings(declared.warnings)
-        result = load(self.warehouse, declared, selected, run_id=_text("run_id", run_id), progress=_log.info)
+        text = _text("run_id", run_id)
+        result = load(self.warehouse, declared, selected, run_id=text, retry=retry, progress=_log.info)
         _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []
         queries.create_views(self.warehouse, [declared.name], facts, on_failure=_log.warning)

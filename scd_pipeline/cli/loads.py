@@ -73,15 +73,28 @@ def load_options(function: Any) -> Any:
 
 @click.command()
 @load_options
+@click.option(
+    "--attempts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Attempts of the load of each table, with growing waits after write conflicts  [default: 5].",
+)
 @with_settings
 @with_output
 def load(
-    settings: Settings, *, table: str | None, names: Sequence[str], allow: Sequence[str], output: Output
+    settings: Settings,
+    *,
+    table: str | None,
+    names: Sequence[str],
+    allow: Sequence[str],
+    attempts: int | None,
+    output: Output,
 ) -> ExitCode:
     """Load new deliveries into dimensions and facts.
 
     TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are loaded.
     """
+    from scd_pipeline.load.retry import Retry
     from scd_pipeline.load.run import load as load_table
     from scd_pipeline.queries import create_views
     from scd_pipeline.texts import pluralize
@@ -90,12 +103,13 @@ def load(
     is_rejected = False
     declared, facts = settings.declared_tables(table), settings.declared_facts(table)
     print_declaration_warnings(declared)
+    retry = Retry() if attempts is None else Retry(attempts)
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow)
         for step, (item, deliveries) in enumerate(selected, start=1):
             with progress(f"loading {item.name}", step, len(selected)) as task:
                 task(f"{item.name}: {pluralize(len(deliveries), 'delivery')}")
-                result = load_table(warehouse, item, deliveries, progress=task)
+                result = load_table(warehouse, item, deliveries, retry=retry, progress=task)
                 create_views(warehouse, [item.name], facts, on_failure=warn)
             keys = _partition_keys(item, deliveries)
             changed = [

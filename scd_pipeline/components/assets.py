@@ -16,6 +16,7 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import load as load_table
 from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline.queries import create_views
@@ -30,6 +31,7 @@ def dimension_assets(
     facts: Sequence[Fact] = (),
     freshness: dg.FreshnessPolicy | None = None,
     limits: OverdueLimits | None = None,
+    retry: Retry | None = None,
 ) -> dg.AssetsDefinition:
     """Return the change log, table and audit of a dimension, materialized by one step with the resource `warehouse`.
 
@@ -39,7 +41,9 @@ def dimension_assets(
             the pool of its tables (S23). In a catalog it replaces their views.
         freshness: The freshness policy of change log and table.
         limits: When its sources are overdue, if there is a check of this (`overdue_check`).
+        retry: How a load is retried after write conflicts; by default five attempts.
     """
+    retry = retry or Retry()
     specs = [
         _log_spec(dimension, freshness),
         dg.AssetSpec(
@@ -62,10 +66,12 @@ def dimension_assets(
     def load(
         warehouse: Warehouse, deliveries: Sequence[Delivery], run_id: str, log: Callable[[str], None]
     ) -> LoadReport:
-        result = load_table(warehouse, dimension, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
+        result = load_table(
+            warehouse, dimension, deliveries, run_id=run_id, retry=retry, progress=log, examples=_EXAMPLES
+        )
         audit = result.audit
         assert audit is not None, "the load of a dimension records its audit"
-        if facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id)):
+        if facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id, retry=retry)):
             result = replace(result, table_version=added.newest)
         create_views(warehouse, [dimension.name], facts, on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
@@ -86,11 +92,15 @@ def dimension_assets(
             },
         )
 
-    return load_step(dimension, dimension, specs, load, limits=limits)
+    return load_step(dimension, dimension, specs, load, limits=limits, attempts=retry.attempts)
 
 
 def fact_assets(
-    fact: Fact, *, freshness: dg.FreshnessPolicy | None = None, limits: OverdueLimits | None = None
+    fact: Fact,
+    *,
+    freshness: dg.FreshnessPolicy | None = None,
+    limits: OverdueLimits | None = None,
+    retry: Retry | None = None,
 ) -> dg.AssetsDefinition:
     """Return the change log and table of a fact; a run of any partition re-keys the whole fact.
 
@@ -98,8 +108,9 @@ def fact_assets(
         fact: The declaration.
         freshness: The freshness policy of both assets.
         limits: When its source is overdue, if there is a check of this (`overdue_check`).
+        retry: How a load is retried after write conflicts; by default five attempts.
     """
-    row_dimension = fact.as_dimension()
+    row_dimension, retry = fact.as_dimension(), retry or Retry()
     # The deliveries of a fact are not those of its dimensions: each of its partitions may need any of theirs.
     mapping = dg.AllPartitionMapping()
     dimensions = [dg.AssetDep(dimension.name, partition_mapping=mapping) for dimension in fact.dimensions]
@@ -118,7 +129,7 @@ def fact_assets(
     def load(
         warehouse: Warehouse, deliveries: Sequence[Delivery], run_id: str, log: Callable[[str], None]
     ) -> LoadReport:
-        result = load_table(warehouse, fact, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
+        result = load_table(warehouse, fact, deliveries, run_id=run_id, retry=retry, progress=log, examples=_EXAMPLES)
         create_views(warehouse, [fact.name], [fact], on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
         return LoadReport(
@@ -136,7 +147,7 @@ def fact_assets(
             },
         )
 
-    return load_step(fact, row_dimension, specs, load, limits=limits)
+    return load_step(fact, row_dimension, specs, load, limits=limits, attempts=retry.attempts)
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:

@@ -31,7 +31,6 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
-from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.dagster_names import ATTEMPTS_TAG, load_op_name, pool_name
 from scd_pipeline.operations.summary import load_summary
 from scd_pipeline.texts import first_names, pluralize
@@ -62,6 +61,7 @@ def load_step(
     load: LoadTables,
     *,
     limits: OverdueLimits | None = None,
+    attempts: int,
 ) -> dg.AssetsDefinition:
     """Return the one step that materializes the assets of a dimension or a fact.
 
@@ -73,6 +73,7 @@ def load_step(
         specs: The assets.
         load: Loads deliveries.
         limits: When the sources are overdue, if they are checked.
+        attempts: How often `load` attempts a load, for the checklist.
     """
     names = [spec.key.to_user_string() for spec in specs]
 
@@ -83,7 +84,7 @@ def load_step(
         partitions_def=delivery_partitions(dimension.name),
         backfill_policy=dg.BackfillPolicy.single_run(),
         pool=pool_name(dimension.name),
-        op_tags={ATTEMPTS_TAG: str(Retry().attempts)},
+        op_tags={ATTEMPTS_TAG: str(attempts)},
         description=f"Loads deliveries into {', '.join(names)}, even if only some of these assets are selected.",
     )
     def load_tables(

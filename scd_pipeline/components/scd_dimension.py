@@ -23,6 +23,7 @@ from scd_pipeline.components.schedules import load_schedule
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
+from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.dagster_names import dagster_name
 
 _log = logging.getLogger("scd_pipeline")
@@ -102,6 +103,10 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         ),
     )
     timezone: str = Field(default="UTC", description="Time zone of the cron expressions.")
+    attempts: int = Field(
+        default=Retry().attempts,
+        description="Attempts of a load, with growing waits after write conflicts; 1 for loads without a retry.",
+    )
     overdue_after_hours: float | None = Field(
         default=None,
         description=(
@@ -109,6 +114,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             "which a source is overdue (asset check); a source may declare its own hours."
         ),
     )
+
+    @field_validator("attempts")
+    @classmethod
+    def _require_an_attempt(cls, attempts: int) -> int:
+        if attempts < 1:
+            raise ValueError(f"attempts is {attempts}; expected at least 1; change it in the defs.yaml")
+        return attempts
 
     @field_validator("overdue_after_hours")
     @classmethod
@@ -141,13 +153,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             declared: The dimensions and facts.
             status: The name of the status asset.
         """
-        freshness = self._freshness()
+        freshness, retry = self._freshness(), Retry(self.attempts)
         parts: list[dg.Definitions] = []
         overdue_checks: list[dg.AssetChecksDefinition] = []
         for dimension in declared.dimensions:
             facts = [fact for fact in declared.facts if fact.references(dimension)]
             limits = overdue_limits(dimension, self.overdue_after_hours)
-            assets = dimension_assets(dimension, facts=facts, freshness=freshness, limits=limits)
+            assets = dimension_assets(dimension, facts=facts, freshness=freshness, limits=limits, retry=retry)
             overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
             checks = [dimension_checks(dimension, docs_url=self.docs_url), *overdue]
@@ -155,7 +167,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             parts.append(self._table_definitions(dimension, assets, checks, facts))
         for fact in declared.facts:
             limits = overdue_limits(fact.as_dimension(), self.overdue_after_hours)
-            assets = fact_assets(fact, freshness=freshness, limits=limits)
+            assets = fact_assets(fact, freshness=freshness, limits=limits, retry=retry)
             assets = with_automation(assets, fact) if self.fact_automation else assets
             overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from scd_pipeline.delta.table import is_version_expired
-from scd_pipeline.errors import ConflictError, RetriesExhausted, first_line
+from scd_pipeline.errors import ConflictError, RetriesExhausted, UsageError, first_line
 from scd_pipeline.frames import is_checkpoint_lost
 
 Progress = Callable[[str], None]
@@ -25,12 +25,19 @@ class Retry:
     """How often a load is attempted, and how long it waits between attempts.
 
     The n-th wait, counted from 0, is 2^n + 0.1 n seconds, plus up to `jitter` times that, by `random`.
+
+    Raises:
+        UsageError: `attempts` is not a whole number of at least 1.
     """
 
     attempts: int = 5
     jitter: float = 0.25
     sleep: Callable[[float], None] = time.sleep
     random: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        if type(self.attempts) is not int or self.attempts < 1:
+            raise UsageError("TOO_FEW_ATTEMPTS", "retry", attempts=repr(self.attempts))
 
     def wait(self, attempt: int) -> None:
         """Sleep after the attempt of this number, counted from 0."""

@@ -15,9 +15,14 @@ from dagster_shared.serdes.objects.package_entry import ComponentFeatureData, Sc
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.declaration import Attribute, Declarations, Dimension, Source
+from scd_pipeline.components.delivery_selection import DeliverySelection
+from scd_pipeline.components.names import ATTEMPTS_TAG
+from scd_pipeline.declaration import Attribute, Declarations, Dimension, Fact, Feed, Role, Snapshot, Source
 from scd_pipeline.defs.dimensions import template_vars
-from scd_pipeline.errors import SetupError
+from scd_pipeline.errors import ConflictError, SetupError
+from scd_pipeline.load.retry import Retry
+from scd_pipeline_tests.orchestration.fake_loads import NoWarehouse
+from scd_pipeline_tests.semantics.specification import requirement
 
 DECLARATION = """\
 dimension: dim_customer
@@ -118,6 +123,40 @@ def test_overdue_sources_have_an_asset_check() -> None:
     (asset,) = [a for a in definitions.assets or () if dg.AssetKey("dim_customer") in a.keys]
     assert asset.specs_by_key[dg.AssetKey("dim_customer")].freshness_policy is not None
     assert len(ScdDimension().definitions(declared).asset_checks or ()) == 1, "without a limit no source is overdue"
+
+
+@requirement("F50")
+def test_the_ops_of_a_component_make_its_number_of_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checklist reads the number in the tags of the ops."""
+    customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot=Snapshot()))
+    sale = Fact("fct_sale", {"sale": "int"}, "at", {"customer": Role(customer)}, Source("shop", feed=Feed()))
+    passed: list[int] = []
+
+    def load(*_: Any, retry: Retry, **__: Any) -> None:
+        passed.append(retry.attempts)
+        raise ConflictError("WRITE_CONFLICT", "table dim_customer", number=7, previous=6)
+
+    nothing = DeliverySelection({}, 0, {}, {}, (), {}, is_everything=False)
+    monkeypatch.setattr("scd_pipeline.components.assets.load_table", load)
+    monkeypatch.setattr("scd_pipeline.components.load_step.resolve_partitions", lambda *_, **__: nothing)
+    for component, attempts in ((ScdDimension(), 5), (ScdDimension(attempts=8), 8)):
+        definitions = component.definitions(Declarations((customer,), (sale,)))
+        steps = [asset for asset in definitions.assets or () if isinstance(asset, dg.AssetsDefinition)]
+        tags = {step.op.name: step.op.tags[ATTEMPTS_TAG] for step in steps if ATTEMPTS_TAG in step.op.tags}
+        assert tags == {"load_dim_customer": str(attempts), "load_fct_sale": str(attempts)}
+        assets = [step for step in steps if step.op.name in tags]
+        resources = {"warehouse": NoWarehouse(path="/nowhere")}
+        for name in ("dim_customer", "fct_sale"):
+            selection = dg.AssetSelection.assets(name)
+            assert not dg.materialize(assets, selection=selection, resources=resources, raise_on_error=False).success
+    assert passed == [5, 5, 8, 8]
+
+
+@requirement("F50")
+@pytest.mark.parametrize("attempts", [0, -1, "many"])
+def test_another_number_of_attempts_is_rejected(attempts: Any) -> None:
+    with pytest.raises(ValueError, match=r"attempts\n.*(expected at least 1; change|a valid integer)"):
+        ScdDimension(attempts=attempts)
 
 
 @pytest.mark.parametrize("hours", [0, -1, float("nan"), float("inf"), "abc"])

@@ -102,7 +102,7 @@ dim_limit.yaml:1: column_names.row_hash: table dim_limit has no column _hash; lo
 
 # loads_are_retried
 STATE | {load_dim_limit: 5} | {load_dim_limit: 1}
-shop: op load_dim_limit has 1 attempt; define the dimension by the component
+shop: op load_dim_limit has 1 attempt; set the component's `attempts` to at least 2
 
 # loads_are_retried (another op)
 STATE | {load_dim_limit: 5} | {load_dim_other: 5}

@@ -57,15 +57,17 @@ def _change_detection(state: DimensionState) -> Result:
 
 
 def _retry(state: DimensionState) -> Result:
-    # No option changes how `scd load` and Dagster retry. What a project decides is which op loads the table: a load by
-    # another op than the component's has no retries, or has those of its own code, which nothing here can verify.
+    # A load by another op than the component's has no retries, or has those of its own code, which nothing here can
+    # verify. The component's op has the number of attempts that its option declares.
     location, op = state.code_location, load_op_name(state.dimension.name)
     if location is None:
         return code_location_missing(state)
     attempts = location.load_attempts.get(op, 0)
-    if attempts < 2:
-        makes = pluralize(attempts, "attempt") if attempts else "no retries, because it is not an op of this package"
-        return failed(f"{location.name}: op {op} has {makes}; define the dimension by the component")
+    if not attempts:
+        problem = f"op {op} has no retries, because it is not an op of this package"
+        return failed(f"{location.name}: {problem}; define the dimension by the component")
+    if attempts == 1:
+        return failed(f"{location.name}: op {op} has 1 attempt; set the component's `attempts` to at least 2")
     waits = ", ".join(f"{shortest_wait(number):.1f}" for number in range(attempts - 1))
     times = pluralize(attempts, "attempt")
     return passed(f"op {op}: {times}; after a write conflict it waits {waits} seconds, with jitter")
