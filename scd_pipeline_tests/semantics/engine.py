@@ -164,6 +164,7 @@ class SharedTables:
                 **{name: getattr(result, name) for name in ("outcome", "code", "rows", "bad_rows")},
                 **{name: getattr(result, name) for name in ("new", "changed", "deleted")},
                 "problem": result.problem.replace(f"{CASE}={number}, ", ""),
+                "keys": str(result.details.get("keys", "")).replace(f"{CASE}={number}, ", ""),
                 "undeclared": ", ".join(result.undeclared),
             }
             for i, result in enumerate(self.results[number], 1)

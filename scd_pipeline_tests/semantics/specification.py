@@ -253,7 +253,8 @@ class Case:
 
     - `becomes`: rows of the dimension
     - `quarantine`: its bad rows, with `batch`, `key` and `reason`
-    - `results`: the result of each batch: `arrives` (its number), `batch`, `outcome`, `code`, counts
+    - `results`: the result of each batch: `arrives` (its number), `batch`, `outcome`, `code`, counts, and the `keys`
+      that a rejection names
     - `log`: the change records in the change log, with `batch`, key, `kind`, `time` and attributes
     - `together`: all deliveries are in one load; otherwise each has its own load, in the order of the tables
     - `on_page`: the page has the case as an example of its first rule

@@ -138,10 +138,10 @@ def test_a_batch_with_unordered_changes_is_rejected_as_a_whole() -> Case:
         | 3  | Jena | 2024-02-01     | OPEN         |
         """,
         results="""
-        | batch        | outcome  | code              |
-        | crm/feed/1/1 | accepted | ''                |
-        | crm/feed/2/1 | rejected | UNORDERED_CHANGES |
-        | crm/feed/3/1 | accepted | ''                |
+        | batch        | outcome  | code              | keys |
+        | crm/feed/1/1 | accepted | ''                | ''   |
+        | crm/feed/2/1 | rejected | UNORDERED_CHANGES | id=1 |
+        | crm/feed/3/1 | accepted | ''                | ''   |
         """,
     )
 

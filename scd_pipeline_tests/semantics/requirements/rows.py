@@ -131,7 +131,7 @@ ROWS: dict[str, str] = {
     "F37": "A reader of two tables never sees a version twice or not at all.",
     "F38": (
         "Of 50 columns, the history of two tables can have only the values of the 5 that change. It has properties "
-        "of its own."
+        "of its own, such as a retention, by `history_table_properties`, and can be in another schema."
     ),
     "F39": "A query as of a time of two tables has the same result as of one.",
     "F40": (

@@ -1,4 +1,4 @@
-"""F16 to F58: facts of a player, table versions that readers may see, the audit of managers, and hashes."""
+"""F8 to F58: facts and awards as of their time, table versions that readers may see, audits, and hashes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.history.row_hash import row_hash
 from scd_pipeline.load.run import load
 from scd_pipeline_tests.semantics.engine import OwnTables, records
-from scd_pipeline_tests.semantics.requirements.test_f_types import ACCOUNT, PLAYER, PROGRAM, WALK, walk
-from scd_pipeline_tests.semantics.specification import by_files, feed, requirement
+from scd_pipeline_tests.semantics.requirements.test_f_types import (
+    ACCOUNT,
+    COUNTRY,
+    PLAYER,
+    PROGRAM,
+    RECIPIENT,
+    WALK,
+    walk,
+)
+from scd_pipeline_tests.semantics.specification import by_files, feed, requirement, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 DIMENSION = by_files(PLAYER.dimension)
@@ -63,6 +71,56 @@ def test_no_version_of_the_table_has_two_current_versions_or_none(own_tables: Ow
     assert tiers == [[], ["Bronze"], ["Silver"], ["Silver"]]
     open_end = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
     assert all(row["current_flag"] is (row["effective_to"] == open_end) for each in rows for row in each)
+
+
+@requirement("F13")
+def test_a_corrected_region_leaves_the_surrogate_key_unchanged(own_tables: OwnTables) -> None:
+    dimension, warehouse = by_files(COUNTRY.dimension), own_tables.warehouse
+    deliveries = snapshots(
+        """
+        | delivery | at         | country_code | country_name | region |
+        | 1        | 2024-01-01 | DE           | Germany      | Europe |
+        | 2        | 2024-02-01 | DE           | Germany      | EU     |
+        """,
+        "iso",
+    )
+    load(warehouse, dimension, own_tables.deliveries(dimension, deliveries))
+    (row,) = records(queries.current(warehouse, dimension))
+    key = row[dimension.surrogate_key]
+    first, second = sorted(records(queries.audit(warehouse, dimension)), key=lambda change: change["change_ts"])
+    names = (f"{dimension.surrogate_key}_old", f"{dimension.surrogate_key}_new")
+    assert [first[name] for name in ("change_type", *names)] == ["INSERT", None, key]
+    assert [second[name] for name in ("change_type", *names)] == ["OVERWRITE", key, key]
+    assert (dict(second["old_values"]), dict(second["new_values"])) == ({"region": "Europe"}, {"region": "EU"})
+
+
+@requirement("F8")
+def test_an_award_has_the_status_of_its_recipient_on_its_day(own_tables: OwnTables) -> None:
+    """The recipient was active on 2024-02-29 and debarred from 2024-03-01 on."""
+    dimension, warehouse = by_files(RECIPIENT.dimension), own_tables.warehouse
+    changes = feed(
+        """
+        | delivery | recipient_id | time       | legal_name | status   | risk_tier |
+        | 1        | R1           | 2023-10-02 | Harbor     | active   | low       |
+        | 2        | R1           | 2024-03-01 | Harbor     | debarred | low       |
+        """,
+        "registry",
+    )
+    load(warehouse, dimension, own_tables.deliveries(dimension, changes))
+    for month, day, status in ((2, 29, "active"), (3, 1, "debarred")):
+        (row,) = records(queries.as_of(warehouse, dimension, datetime(2024, month, day, tzinfo=timezone.utc)))
+        assert row["status"] == status
+    rows = [("A1", "R1", "2024-02-29 23:59:59"), ("A2", "R1", "2024-03-01 00:00:00")]
+    awards = warehouse.spark.createDataFrame(rows, "award_id string, recipient_id string, at string")
+    awards = awards.withColumn("at", awards["at"].cast("timestamp"))
+    assert_same_rows(
+        """
+        | award_id | grant_recipient_status |
+        | A1       | active                 |
+        | A2       | debarred               |
+        """,
+        records(queries.as_of_join(warehouse, awards, dimension, time="at")),
+    )
 
 
 @requirement("F35")

@@ -604,8 +604,8 @@ def test_different_changes_of_a_player_at_one_time_are_rejected() -> Case:
         | Bronze | 2024-01-01     | OPEN         |
         """,
         results="""
-        | arrives | batch            | outcome  | code              |
-        | 1       | loyalty/feed/1/1 | accepted | ''                |
-        | 2       | loyalty/feed/2/1 | rejected | UNORDERED_CHANGES |
+        | arrives | batch            | outcome  | code              | keys         |
+        | 1       | loyalty/feed/1/1 | accepted | ''                | ''           |
+        | 2       | loyalty/feed/2/1 | rejected | UNORDERED_CHANGES | player_id=P1 |
         """,
     )
