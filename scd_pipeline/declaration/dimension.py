@@ -63,7 +63,8 @@ class Dimension:
     - `audit_retention_years`: for how many years the audit must be retained; no row of it is ever deleted
     - `product_card`: the address of the page that describes the dimension to its users
     - `expected_values`: values that the history must have as of a time, by name; a check verifies them
-    - `table_properties`: properties of the Delta table; values are stored as text
+    - `table_properties`: properties of the Delta table and its history table; values are stored as text
+    - `history_table_properties`: properties of the history table, which override those of `table_properties`
     - `origin`: the file and line that it was read from; not compared
 
     Raises:
@@ -99,6 +100,7 @@ class Dimension:
     expected_values: Mapping[str, ExpectedValue] = FrozenMapping({})
     table_properties: Mapping[str, str] = FrozenMapping({})
     change_types: Mapping[str, str] = FrozenMapping({})
+    history_table_properties: Mapping[str, str] = FrozenMapping({})
 
     def __init__(
         self,
@@ -131,6 +133,7 @@ class Dimension:
         expected_values: Mapping[str, ExpectedValue] | None = None,
         table_properties: Mapping[str, str | int | float | bool] | None = None,
         change_types: Mapping[str, str] | None = None,
+        history_table_properties: Mapping[str, str | int | float | bool] | None = None,
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
@@ -147,6 +150,7 @@ class Dimension:
         set_frozen_fields(self, sign_offs=frozen_mapping(sign_offs), audit_retention_years=audit_retention_years)
         set_frozen_fields(self, product_card=product_card, expected_values=frozen_mapping(expected_values))
         set_frozen_fields(self, table_properties=property_texts(table_properties))
+        set_frozen_fields(self, history_table_properties=property_texts(history_table_properties))
         set_frozen_fields(self, change_types=frozen_mapping(change_types))
         check_dimension(self)
 

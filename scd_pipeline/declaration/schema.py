@@ -65,6 +65,7 @@ def declaration_schema() -> Schema:
 def _dimension() -> Schema:
     sign_off = _section(options.SIGN_OFF, required=tuple(options.SIGN_OFF))
     expected_value = _section(options.EXPECTED_VALUE, required=tuple(options.EXPECTED_VALUE))
+    properties = {"type": "object", "additionalProperties": _KINDS[Kind.SCALAR]}
     sections = {
         "business_key": _TYPED_NAMES,
         "sources": _by_name("source"),
@@ -75,7 +76,8 @@ def _dimension() -> Schema:
         "profile": {"enum": list(PROFILES)},
         "sign_offs": _section(options.SIGN_OFFS, sections=dict.fromkeys(options.SIGN_OFFS, sign_off)),
         "expected_values": {"type": "object", "additionalProperties": expected_value},
-        "table_properties": {"type": "object", "additionalProperties": _KINDS[Kind.SCALAR]},
+        "table_properties": properties,
+        "history_table_properties": properties,
     }
     return _section(options.DIMENSION, Dimension, sections, required=("dimension", "business_key", "sources"))
 

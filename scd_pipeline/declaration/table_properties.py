@@ -54,6 +54,12 @@ def _text(value: Any) -> Any:
     return str(value) if is_number else value
 
 
+def merged_properties(properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both mappings in one: an entry of `others` overrides that of the same property, in any case."""
+    names = {str(name).casefold() for name in others}
+    return {**{name: value for name, value in properties.items() if str(name).casefold() not in names}, **others}
+
+
 def log_retention_hours(properties: Mapping[str, str]) -> int:
     """Return the hours for which Delta retains the history of a table with these properties, by default 30 days.
 

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.table_properties import merged_properties
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
@@ -49,8 +50,8 @@ class AllVersions(TableVersion):
 
 
 def history_properties(dimension: Dimension) -> dict[str, str]:
-    """Return the properties of a history table: its format, and those that are declared for the dimension's table."""
-    return {**dimension.table_properties, FORMAT: "1"}
+    """Return the properties of a history table: its format, those of the dimension's table, and those of its own."""
+    return {**merged_properties(dimension.table_properties, dimension.history_table_properties), FORMAT: "1"}
 
 
 def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:

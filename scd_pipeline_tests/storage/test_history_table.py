@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from scd_pipeline import queries
+from scd_pipeline import Pipeline, queries
 from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Snapshot, Source
@@ -93,6 +93,14 @@ def records(rows: DataFrame) -> list[dict[str, Any]]:
 def versions(warehouse: Warehouse) -> list[dict[str, Any]]:
     """All versions, as `queries.history` returns them."""
     return records(queries.history(warehouse, SPLIT))
+
+
+def versions_of_pipeline(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """All versions, as `Pipeline.sql` returns them; `queries.history` returns the same."""
+    query = "SELECT * FROM dim_customer_versions ORDER BY effective_from"
+    rows = records(Pipeline(warehouse.path, spark=warehouse.spark).sql(query))
+    assert_same_rows(versions(warehouse), rows)
+    return rows
 
 
 def versions_in_sql(warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -211,9 +219,23 @@ def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
     assert retention == {SPLIT.name: None, HISTORY: f"interval {hours} hours"}
 
 
+@requirement("F38")
+def test_the_history_has_declared_properties_of_its_own(in_rome: Warehouse) -> None:
+    """They override those that both tables have, and an existing history table gets them by the next load."""
+    both = {"team": "sales", "delta.enableChangeDataFeed": True}
+    own = {"DELTA.enableChangeDataFeed": False, "delta.deletedFileRetentionDuration": "interval 20 days"}
+    dimension = replace(SPLIT, table_properties=both, history_table_properties=own)
+    ingest_and_apply(in_rome, dimension, [feed("one", ("a", 2, "Oslo"))])
+    names = ("team", "delta.enableChangeDataFeed", "delta.deletedFileRetentionDuration")
+    properties = {
+        table: tuple(in_rome.table(table).properties().get(name) for name in names) for table in (SPLIT.name, HISTORY)
+    }
+    assert properties == {SPLIT.name: ("sales", "true", None), HISTORY: ("sales", "false", "interval 20 days")}
+
+
 @requirement("F37")
 @pytest.mark.parametrize(
-    "read", [versions, pytest.param(versions_in_sql, marks=pytest.mark.slow)], ids=["library", "sql"]
+    "read", [versions_of_pipeline, pytest.param(versions_in_sql, marks=pytest.mark.slow)], ids=["library", "views"]
 )
 def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch, read: Callable[[Warehouse], list[dict[str, Any]]]

@@ -27,11 +27,14 @@ from scd_pipeline.declaration import (
     SignOff,
     Snapshot,
     Source,
+    describe,
+    parse,
 )
 from scd_pipeline.declaration.checks.dimension import audit_columns
 from scd_pipeline.declaration.table_properties import interval_hours
 from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline.delta.audit_table import audit_schema
+from scd_pipeline.delta.history_table import history_properties
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests.unit.test_yaml_faults import located_codes
 
@@ -158,6 +161,39 @@ def test_files_can_be_retained_as_long_as_the_history_of_the_table() -> None:
         files, log = "delta.deletedFileRetentionDuration", "DELTA.logRetentionDuration"
         properties = {files: f"interval {days} days", log: f"interval {days} days"}
         assert Dimension("dim_x", "id", {"name": 1}, Source("crm", Snapshot()), table_properties=properties)
+
+
+FILES, LOG = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
+
+
+@pytest.mark.parametrize(
+    ("table", "history", "error"),
+    [
+        ({LOG: "interval 60 days"}, {FILES: "interval 50 days"}, None),
+        ({}, {FILES: "interval 50 days"}, FILES),
+        ({LOG: "interval 60 days", FILES: "interval 50 days"}, {LOG: "interval 40 days"}, LOG),
+        ({LOG: "interval 60 days", FILES: "interval 50 days"}, {LOG.lower(): "interval 40 days"}, LOG.lower()),
+        ({LOG: "interval 60 days", FILES: "interval 50 days"}, {LOG: "interval 50 days"}, None),
+        ({}, {FILES: "interval 167 hours"}, FILES),
+    ],
+)
+def test_the_history_table_overrides_properties_of_the_table(
+    table: dict[str, str], history: dict[str, str], error: str | None
+) -> None:
+    def create() -> Dimension:
+        source = Source("crm", Snapshot())
+        properties = {"table_properties": {"team": "sales", **table}, "history_table_properties": history}
+        return Dimension("dim_x", "id", {"name": 2}, source, history_table=True, **properties)  # type: ignore[arg-type]
+
+    if error is None:
+        dimension = create()
+        assert history_properties(dimension).items() >= {"team": "sales", **table, **history}.items()
+        assert parse(describe(dimension)) == (dimension,)
+    else:
+        with pytest.raises(DeclarationError) as caught:
+            create()
+        located = [(each.code, each.field) for each in caught.value.errors]
+        assert located == [("OUT_OF_RANGE", f"history_table_properties.{error}")]
 
 
 @pytest.mark.parametrize(

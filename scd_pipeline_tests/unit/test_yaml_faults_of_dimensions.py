@@ -240,6 +240,14 @@ SNAPSHOT | attributes: | table_properties: {delta.deletedFileRetentionDuration: 
 SNAPSHOT | attributes: | table_properties: {delta.logRetentionDuration: interval 29 days}\nattributes:
 6 | table_properties.delta.logRetentionDuration | OUT_OF_RANGE
 
+# properties without a history table
+SNAPSHOT | attributes: | history_table_properties: {delta.x: 1}\nattributes:
+6 | history_table_properties | NOT_APPLICABLE
+
+# property of a history table
+SNAPSHOT | attributes: | history_table: true\nhistory_table_properties: {delta.appendOnly: true}\nattributes:
+7 | history_table_properties.delta.appendOnly | NOT_ALLOWED
+
 # hash of the source
 SNAPSHOT | attributes: | row_version_column_name: row_hash\nattributes:
 6 | row_version_column_name | UNKNOWN_OPTION

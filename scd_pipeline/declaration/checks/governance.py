@@ -14,6 +14,7 @@ from scd_pipeline.declaration.table_properties import (
     MIN_RETENTION_HOURS,
     interval_hours,
     log_retention_hours,
+    merged_properties,
     reserved_reason,
 )
 from scd_pipeline.declaration.times import TIME_FORM, parse_time
@@ -45,10 +46,36 @@ def check_governance(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def check_table_properties(errors: ErrorCollector, draft: Dimension) -> None:
-    """Check that a declaration may set these properties, and that retentions are long enough."""
+    """Check that a declaration may set the properties of its tables, and that retentions are long enough."""
+    table: Any = draft.table_properties
+    history: Any = draft.history_table_properties
+    _check_properties(errors, "table_properties", table, table)
+    option = "history_table_properties"
+    if history and not draft.history_table:
+        errors.add("NOT_APPLICABLE", option, "the dimension has no history table", "write `history_table: true`")
+    elif isinstance(table, Mapping) and isinstance(history, Mapping):
+        _check_properties(errors, option, history, merged_properties(table, history))
+        _check_inherited_retention(errors, option, table, history)
+    else:
+        _entries(errors, option, history)
+
+
+def _check_inherited_retention(
+    errors: ErrorCollector, option: str, table: Mapping[Any, Any], history: Mapping[Any, Any]
+) -> None:
+    """Check the retention of files that a history table has from the dimension's table, with a log of its own."""
+    fields = {str(name).casefold(): field_path(option, str(name)) for name in history}
+    inherited = {str(name).casefold(): value for name, value in table.items()}
+    files, log = FILE_RETENTION.casefold(), LOG_RETENTION.casefold()
+    if log in fields and files not in fields and isinstance(inherited.get(files), str):
+        _check_file_retention(errors, fields[log], inherited[files], merged_properties(table, history))
+
+
+def _check_properties(errors: ErrorCollector, option: str, declared: Any, properties: Any) -> None:
+    """Check the properties that an option declares; `properties` are all that its table gets."""
     seen: dict[str, str] = {}
-    for name, value in _entries(errors, "table_properties", draft.table_properties):
-        field = field_path("table_properties", name)
+    for name, value in _entries(errors, option, declared):
+        field = field_path(option, name)
         if not (isinstance(name, str) and name.strip() and isinstance(value, str)):
             problem = f"{short_repr(name)}: {short_repr(value)} is not a name with text"
             errors.add("INVALID_KIND", field, problem, "write a mapping of property names to text")
@@ -61,7 +88,7 @@ def check_table_properties(errors: ErrorCollector, draft: Dimension) -> None:
             errors.add("NAMED_TWICE", field, f"is the same property as {first}", "remove one")
         _check_retention(errors, field, name, value)
         if name.casefold() == FILE_RETENTION.casefold() and not errors.has(field):
-            _check_file_retention(errors, field, value, draft.table_properties)
+            _check_file_retention(errors, field, value, properties)
 
 
 def _check_file_retention(errors: ErrorCollector, field: str, value: str, properties: Mapping[str, str]) -> None:

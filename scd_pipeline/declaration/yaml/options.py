@@ -140,6 +140,7 @@ DIMENSION: Options = {
     "product_card": Kind.TEXT,
     "expected_values": Kind.SECTION,
     "table_properties": Kind.SECTION,
+    "history_table_properties": Kind.SECTION,
 }
 ROLE: Options = {"dimension": Kind.TEXT, "key": Kind.NAMES}
 FACT: Options = {

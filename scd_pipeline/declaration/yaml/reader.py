@@ -106,6 +106,7 @@ class DimensionReader:
             "sign_offs": self.sign_offs,
             "expected_values": self.expected_values,
             "table_properties": self.table_properties,
+            "history_table_properties": self.table_properties,
         }
         for option, read in readers.items():
             if option in values:
