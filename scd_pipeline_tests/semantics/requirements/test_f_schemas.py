@@ -1,4 +1,7 @@
-"""F1 to F11, F63 to F70: the tables of the reference warehouses, and the declarations that they exclude."""
+"""F1 to F11, F63 to F71: the tables of the reference warehouses, and the declarations that they exclude.
+
+Their tables also show the options X5, X8 and X23.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""F3, F8 to F42: the SCD types of a casino and of federal grants, in business time."""
+"""F1 to F52: the SCD types of a casino and of federal grants, in business time and from several sources.
+
+Some cases also show the options X6, X9 and X11.
+"""
 
 from __future__ import annotations
 
