@@ -19,6 +19,7 @@ from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
 from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.checklist.collect import collect_state
 from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement, rule
@@ -297,3 +298,10 @@ def _dies_at(suffix: str, die: Any) -> Any:
         return die() if self.name.endswith(suffix) else original(self, *arguments)
 
     return append
+
+
+@requirement("F73")
+def test_the_checklist_has_the_day_on_which_a_delete_was_recorded(recorded: Warehouse) -> None:
+    audit = queries.audit(recorded, PLAYER).toArrow().to_pylist()
+    days = [row["recorded_at"].date() for row in audit if row["change_type"] == "LOGICAL_DELETE"]
+    assert collect_state(recorded, PLAYER).last_delete == max(days)

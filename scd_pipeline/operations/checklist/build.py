@@ -102,16 +102,17 @@ def _audit(state: DimensionState) -> Result:
 
 def _deletes(state: DimensionState) -> Result:
     source = state.dimension.existence_source
-    path = f"sources.{source.name}"
+    path, day = f"sources.{source.name}", state.last_delete
+    loaded = f"a deletion was loaded on {day}" if day else "no deletion was loaded yet"
     if source.snapshot is not None:
-        return passed(f"{state.field(f'{path}.snapshot')}: an entity that a snapshot omits is deleted (S18)")
+        return passed(f"{state.field(f'{path}.snapshot')}: an entity that a snapshot omits is deleted (S18); {loaded}")
     deletes = source.feed.deletes if source.feed else None
     location, fix = state.field(f"{path}.feed.deletes"), "write the condition by which a row is a delete"
     if deletes is None:
         return failed(f"{location} is missing, so no entity is ever deleted; {fix}")
     if _is_constant(deletes):
         return failed(f"{location}: {deletes} is the same for every row, so it cannot identify deletes; {fix}")
-    return passed(f"{location}: {deletes}")
+    return passed(f"{location}: {deletes}; {loaded}")
 
 
 def _is_constant(condition: str) -> bool:

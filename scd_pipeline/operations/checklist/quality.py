@@ -83,9 +83,13 @@ def _rekey_sensor(fact: str, sensors: tuple[str, ...]) -> str | None:
 
 
 ITEMS = (
-    Item("duplicates_are_checked", "A check for several current versions of an entity runs daily", _duplicates),
-    Item("ends_are_checked", "A check for windows without an end runs daily", _ends),
-    Item("overlaps_are_checked", "A check for overlapping windows runs daily", _overlaps),
+    Item("duplicates_are_checked", "A daily check for several current versions of an entity is scheduled", _duplicates),
+    Item("ends_are_checked", "A daily check for windows without an end is scheduled", _ends),
+    Item("overlaps_are_checked", "A daily check for overlapping windows is scheduled", _overlaps),
     Item("late_facts_are_rekeyed", "Facts are re-keyed after late changes", _late_facts),
-    Item("history_is_compared", "A check compares the history with published values daily", _expected_values),
+    Item(
+        "history_is_compared",
+        "A daily check that compares the history with published values is scheduled",
+        _expected_values,
+    ),
 )

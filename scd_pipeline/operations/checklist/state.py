@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import date
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.operations.check import CheckResult
@@ -94,6 +95,7 @@ class DimensionState:
         tables: The tables of the dimension that exist, by name.
         rows: The number of rows of the dimension.
         foreign_commits: The result of the check for foreign commits; None if the dimension was never loaded.
+        last_delete: The day on which the audit last recorded that an entity was deleted; None if it never did.
         code_location: The Dagster definitions; None if they cannot be loaded.
         code_location_problem: Why they cannot be loaded.
         facts: The names of the facts that store surrogate keys of the dimension.
@@ -105,6 +107,7 @@ class DimensionState:
     tables: Mapping[str, StoredTable] = field(default_factory=dict)
     rows: int = 0
     foreign_commits: CheckResult | None = None
+    last_delete: date | None = None
     code_location: CodeLocation | None = None
     code_location_problem: str = ""
     facts: tuple[str, ...] = ()

@@ -216,7 +216,10 @@ ROWS: dict[str, str] = {
     "F72": (
         "Checklist, design: types documented, business sign-off, compliance sign-off, surrogate strategy, sentinel."
     ),
-    "F73": "Checklist, build: SCD2 columns, hash, retry, one owner, audit with actor and reason, deletes.",
+    "F73": (
+        "Checklist, build: SCD2 columns, hash, retry, one owner, audit with actor and reason, deletes. The evidence of "
+        "the last one is the day on which the audit last recorded a delete; that none was loaded yet is no failure."
+    ),
     "F74": (
         "Checklist, performance: Z-order, OPTIMIZE weekly, retention of VACUUM, fitting partitions, V-Order (n/a)."
     ),

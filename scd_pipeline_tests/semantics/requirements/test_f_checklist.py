@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +214,10 @@ def test_build_columns_hash_retry_owner_audit_and_deletes(
     assert good["loads_are_retried"].evidence.startswith("op load_dim_player: 5 attempts;")
     assert "waits 1.0, 2.1, 4.2, 8.3 seconds" in good["loads_are_retried"].evidence
     assert good["audit_has_actor_and_reason"].evidence == "table dim_player_audit: columns actor and reason"
-    assert good["deletes_are_handled"].evidence.endswith("sources.loyalty.feed.deletes: operation = 'delete'")
+    deletes = "sources.loyalty.feed.deletes: operation = 'delete'"
+    assert good["deletes_are_handled"].evidence.endswith(f"{deletes}; no deletion was loaded yet")
+    deleted = results(replace(player, last_delete=date(2024, 9, 1)))
+    assert deleted["deletes_are_handled"].evidence.endswith(f"{deletes}; a deletion was loaded on 2024-09-01")
     foreign = CheckResult("dim_player", "no_foreign_commits", 1, ("dim_player version 7: DELETE",))
 
     def without(table: str, column: str) -> DimensionState:
