@@ -53,6 +53,10 @@ class Contestant(ABC):
     state_of: ClassVar[str]
     is_process: ClassVar[bool] = False
 
+    def server_ids(self, site: Site) -> tuple[int, ...]:
+        """Return the processes of the servers that the measured load uses, which are measured with it."""
+        return ()
+
     @abstractmethod
     def prepare(self, work: Work, site: Site) -> None:
         """Create the state before the measured load in the empty folder of the state."""

@@ -13,22 +13,18 @@ from pathlib import Path
 from benchmarks.contestants.contestant import Site
 from benchmarks.contestants.pipeline import CUSTOMER, Pipeline
 from benchmarks.contestants.processes import run_program
+from benchmarks.servers import warm_server
 from benchmarks.work import DIMENSION, File, Work
 from scd_pipeline import Snapshot, describe
-from scd_pipeline.environment import Environment
-from scd_pipeline.spark.configuration import spark_conf
-from scd_pipeline.spark.installation import install
-from scd_pipeline.spark.server import connect_server
+from scd_pipeline.spark.server import Server
 
 
 @cache
-def warm_server(folder: Path, cores: int, memory: str) -> str:
-    """Return the address of a server that runs until this process ends; it is started at the first call."""
-    installation = install(Environment.from_env())
-    conf = spark_conf(jars=installation.jars, cores=cores, shuffle_partitions=2 * cores, driver_memory=memory)
+def _started_server(folder: Path, cores: int, memory: str) -> Server:
+    """Return a server that runs until this process ends; it is started at the first call."""
     users = ExitStack()
     atexit.register(users.close)
-    return users.enter_context(connect_server(folder, conf, java_home=installation.java_home))
+    return users.enter_context(warm_server(folder, cores=cores, memory=memory, shuffle_partitions=2 * cores))
 
 
 class PipelineProcess(Pipeline):
@@ -37,6 +33,9 @@ class PipelineProcess(Pipeline):
     name = "scd_load"
     description = "`scd load` with a warm server, a process"
     is_process = True
+
+    def server_ids(self, site: Site) -> tuple[int, ...]:
+        return (_server(site).pid,)
 
     def prepare(self, work: Work, site: Site) -> None:
         super().prepare(work, site)
@@ -53,12 +52,12 @@ class PipelineProcess(Pipeline):
         environ = {
             "SCD_WAREHOUSE": str(site.state / "warehouse"),
             "SCD_DECLARATIONS": str(declared),
-            "SCD_REMOTE": _server(site),
+            "SCD_REMOTE": _server(site).url,
         }
         run_program([sys.executable, "-m", "scd_pipeline", "load", DIMENSION], site.state, environ)
 
 
-def _server(site: Site) -> str:
+def _server(site: Site) -> Server:
     context = site.spark.sparkContext
     memory = context.getConf().get("spark.driver.memory", "3g") or "3g"
-    return warm_server(site.environments / "server", context.defaultParallelism, memory)
+    return _started_server(site.environments / "server", context.defaultParallelism, memory)
