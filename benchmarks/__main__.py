@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import shutil
 import sys
@@ -11,15 +10,26 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import scd_pipeline
 from benchmarks.catalog import WORK
 from benchmarks.commands import are_measured, run_commands
 from benchmarks.contestants.registry import CONTESTANTS
+from benchmarks.digest import code_digest
 from benchmarks.layouts import Bench
-from benchmarks.report import layout_table, seconds_table, stored_runs, table, write_layout_report, write_report
+from benchmarks.machine import environment, machine_id
+from benchmarks.measure import adopt_orphans
+from benchmarks.report import (
+    Environments,
+    layout_table,
+    seconds_table,
+    stored_environments,
+    stored_runs,
+    table,
+    write_layout_report,
+    write_report,
+)
 from benchmarks.results import append_result, read_results
 from benchmarks.runner import Runner
-from benchmarks.session import environment, start_session
+from benchmarks.session import start_session
 from benchmarks.suites import FULL, Step, quick, warm_up
 
 FOLDER = Path("build/benchmark")
@@ -34,6 +44,7 @@ LAYOUT_SIZES = (1_000_000, 5_000_000, 20_000_000)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     options = _parser().parse_args(arguments)
+    adopt_orphans()
     options.command(options)
 
 
@@ -143,30 +154,32 @@ def _layouts(options: argparse.Namespace) -> None:
     print(layout_table(measured))
     print(f"results: {results}")
     if options.report:
-        write_layout_report(measured, environment(cores=options.cores, memory=options.memory), options.report)
+        write_layout_report(measured, {machine_id(): _environment(options)}, options.report)
 
 
 def _full(options: argparse.Namespace) -> None:
-    tag = _package_digest()
+    tag = code_digest()
     results = options.folder.absolute() / "results" / f"full-{tag}.jsonl"
-    described = results.with_suffix(".environment.json")
+    described = results.with_suffix(".environments.json")
     deadline = time.monotonic() + options.hours * 3600
     if not results.exists():
         for run in stored_runs(options.report, tag):
             append_result(results, run)
+    stored = json.loads(described.read_text()) if described.exists() else stored_environments(options.report, tag)
+    environments = _store_environment(options, described, stored)
     if not are_measured(results, COMMAND_ROUNDS):
         _run_commands(options, results)
     with _runner(options, results, tag=tag, deadline=deadline) as runner:
-        described.parent.mkdir(parents=True, exist_ok=True)
-        described.write_text(json.dumps(environment(cores=options.cores, memory=options.memory)))
         if any(runner.open_runs(step.entries(), step.rounds) for step in FULL):
             for step in warm_up(WARM_UP_SIZE):
                 runner.warm_up(step.entries(), 2)
         # The first round of all steps comes first: if the time is up, most is measured once.
         for rounds in range(1, max(step.rounds for step in FULL) + 1):
             for step in FULL:
-                runner.run(step.entries(), min(rounds, step.rounds))
-    write_report(read_results(results), json.loads(described.read_text()), options.report, tag)
+                runner.run(step.entries(), min(rounds, step.rounds), step.rounds)
+    # The environments of contestants now exist.
+    environments = _store_environment(options, described, environments)
+    write_report(read_results(results), environments, options.report, tag)
     print((options.report / "report.md").read_text())
 
 
@@ -174,12 +187,16 @@ def _report(line: str) -> None:
     print(line, flush=True)
 
 
-def _package_digest() -> str:
-    """Return a digest of the package's code: results of other code are not continued."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(scd_pipeline.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+def _store_environment(options: argparse.Namespace, file: Path, environments: Environments) -> Environments:
+    """Store the environments of all machines, with that of this one, and return them."""
+    complete = {**environments, machine_id(): _environment(options)}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(complete))
+    return complete
+
+
+def _environment(options: argparse.Namespace) -> dict[str, str]:
+    return environment(options.folder.absolute() / "environments", cores=options.cores, memory=options.memory)
 
 
 def _runner(

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
@@ -23,12 +23,11 @@ from typing import Any
 import benchmarks
 from benchmarks.contestants.processes import run_program
 from benchmarks.dagster_client import DagsterClient
-from benchmarks.measure import measure
-from benchmarks.results import Result, append_result, read_results
-from scd_pipeline.environment import Environment
-from scd_pipeline.spark.configuration import spark_conf
-from scd_pipeline.spark.installation import install
-from scd_pipeline.spark.server import connect_server, free_port
+from benchmarks.machine import machine_id
+from benchmarks.measure import measure, process_ids
+from benchmarks.results import Key, Result, append_result, measured_keys, read_results
+from benchmarks.servers import warm_server
+from scd_pipeline.spark.server import Server, free_port
 
 EMBEDDED, SERVER, DAGSTER = "embedded", "warm_server", "dagster"
 """The contestants: a process with its own Spark, one with a warm Spark Connect server, and a run in `scd dev`."""
@@ -123,28 +122,44 @@ def _write(file: Path, header: str, lines: list[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A measured command: its name, its contestant, what is done before each run, and the run."""
+    """A measured command.
+
+    Attributes:
+        name: Its name in the results.
+        contestant: The kind of Spark that it uses.
+        call: The measured run.
+        before: What is done before each run.
+        size: The number of delivered rows.
+        server_ids: Returns the running processes that work for it, which are measured with it.
+    """
 
     name: str
     contestant: str
     call: Callable[[], object]
     before: Callable[[], object] = lambda: None
     size: int = 0
+    server_ids: Callable[[], Iterable[int]] = tuple
 
 
 MEASURED = (
-    *[(name, contestant) for name in (*_QUERIES, "demo_again") for contestant in (SERVER, EMBEDDED)],
-    ("scd_load", SERVER),
-    ("first_run", DAGSTER),
-    ("run", DAGSTER),
+    *[(name, 0, contestant) for name in (*_QUERIES, "demo_again") for contestant in (SERVER, EMBEDDED)],
+    ("scd_load", _ROWS, SERVER),
+    ("first_run", _ROWS, DAGSTER),
+    ("run", _ROWS, DAGSTER),
 )
-"""The name and the contestant of each command."""
+"""The name, the size and the contestant of each command."""
 
 
 def are_measured(results: Path, rounds: int) -> bool:
-    """Return whether a file has the results of all commands."""
-    done = {(result.work, result.contestant, result.round) for result in read_results(results)}
-    return all((*command, number) in done for command in MEASURED for number in range(1, rounds + 1))
+    """Return whether a file has the results of all commands on one machine."""
+    planned = _planned(rounds)
+    return measured_keys(read_results(results), planned, machine_id()) == planned
+
+
+def _planned(rounds: int) -> set[Key]:
+    return {
+        (name, size, 0, contestant, number) for name, size, contestant in MEASURED for number in range(1, rounds + 1)
+    }
 
 
 def run_commands(
@@ -159,14 +174,12 @@ def run_commands(
         cores, memory: The cores and the heap of the warm server.
         report: Receives one line for each step.
     """
-    stopwatch = Stopwatch(results, report)
-    installation = install(Environment.from_env())
-    conf = spark_conf(jars=installation.jars, cores=cores, driver_memory=memory)
+    stopwatch = Stopwatch(results, report, _planned(rounds), machine_id())
     base = folder / f"commands-{time.time_ns()}"
     try:
-        with connect_server(base / "server", conf, java_home=installation.java_home) as url:
+        with warm_server(base / "server", cores=cores, memory=memory) as server:
             report("commands: loading the example")
-            commands = _commands(base, url)
+            commands = _commands(base, server)
             for number in range(1, rounds + 1):
                 for command in commands:
                     stopwatch.measure(command, number)
@@ -176,17 +189,18 @@ def run_commands(
         shutil.rmtree(base, ignore_errors=True)
 
 
-def _commands(base: Path, url: str) -> list[Command]:
+def _commands(base: Path, server: Server) -> list[Command]:
     """Create the projects and return the commands, those with the server after two runs."""
     example = Project(base / "example", _EXAMPLE, base / "example" / "warehouse")
-    project = _new_project(base / "project", url)
-    served = replace(example, remote=url)
+    project = _new_project(base / "project", server.url)
+    served = replace(example, remote=server.url)
     served.run(_DEMO)
-    with_server = [
+    commands = [
         *[Command(name, SERVER, partial(served.scd, *arguments)) for name, arguments in _QUERIES.items()],
         Command("scd_load", SERVER, partial(project.scd, "load", "dim_customer"), project.deliver, _ROWS),
         Command("demo_again", SERVER, partial(served.run, _DEMO)),
     ]
+    with_server = [replace(command, server_ids=lambda: (server.pid,)) for command in commands]
     for command in with_server * 2:
         command.before()
         command.call()
@@ -210,19 +224,21 @@ def _new_project(folder: Path, remote: str = "") -> Project:
 
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
-    """Measures commands and appends their results to a file; runs that the file has are skipped."""
+    """Measures commands and appends their results to a file; planned runs that the file has are skipped."""
 
     results: Path
     report: Callable[[str], None]
+    planned: set[Key]
+    machine: str
 
     def measure(self, command: Command, number: int) -> None:
         """Measure one run of a command; `number` is its round."""
-        result = Result(command.name, command.size, 0, command.contestant, number, "none")
-        if result.key in {stored.key for stored in read_results(self.results)}:
+        result = Result(command.name, command.size, 0, command.contestant, number, "none", machine=self.machine)
+        if result.key in measured_keys(read_results(self.results), self.planned, self.machine):
             return
         command.before()
         try:
-            result = replace(result, **asdict(measure(command.call, new_processes=True)))
+            result = replace(result, **asdict(measure(command.call, new_processes=True, servers=command.server_ids())))
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             result = replace(result, outcome="failed", error=str(error)[:300])
         append_result(self.results, result)
@@ -231,15 +247,21 @@ class Stopwatch:
 
 def _measure_dagster(project: Project, number: int, stopwatch: Stopwatch) -> None:
     """Measure the first run of a fresh `scd dev`, and a later one: of the dimension, and then of the fact."""
+    existing = process_ids()
+
+    def server_ids() -> Iterable[int]:
+        """Return the processes of `scd dev` and of the Spark that it has started."""
+        return process_ids() - existing
+
     with _served(project) as client:
 
         def materialize() -> None:
             for table in ("dim_customer", "fct_sale"):
                 client.run_job(f"{table}_job", partitions=f"{table}_deliveries")
 
-        stopwatch.measure(Command("first_run", DAGSTER, materialize, size=_ROWS), number)
+        stopwatch.measure(Command("first_run", DAGSTER, materialize, size=_ROWS, server_ids=server_ids), number)
         materialize()
-        stopwatch.measure(Command("run", DAGSTER, materialize, project.deliver, _ROWS), number)
+        stopwatch.measure(Command("run", DAGSTER, materialize, project.deliver, _ROWS, server_ids), number)
 
 
 @contextmanager

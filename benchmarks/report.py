@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from benchmarks.plots import draw_plots
 from benchmarks.results import Result, Summary, summarize
@@ -23,24 +24,51 @@ target. "M" is a million rows. The letters are work items:
 - (e) 50 snapshots in one load, each with 2% changed entities
 - (f) a load of facts; (g) a load of the same facts after a late change of 1% of their customers
 - (h) a snapshot that repeats the last one
-- (i) small change feeds, one load after another"""
+- (i) small change feeds, one load after another
+
+Ratios are computed only between results of one machine since its last start. A work item that was begun on one machine
+and continued on another one was measured again from its first round, and the table has only those results.
+
+The last table has medians of the runs with valid rows. The figures of a contestant with a warm Spark server, or in
+`scd dev`, include these processes:
+
+- "CPU s" is the processor time of the contestant's processes; "others' CPU s" is that of all other programs on the
+  machine meanwhile. Where it is high, the seconds mean little.
+- "peak MiB" is the largest resident memory. Contestants in the warm session share one Java process, which returns no
+  memory: their figure is the largest so far, including that of earlier runs. The memory of a warm server includes its
+  earlier runs as well.
+- "written MiB" is what the processes wrote to disk, including shuffles and temporary files."""
 _JSON = "report.json"
+
+Environments: TypeAlias = Mapping[str, Mapping[str, str]]
+"""The description of each machine by its id."""
 
 
 def stored_runs(folder: Path, code: str) -> list[Result]:
-    """Return the runs of the report in a folder; none if it does not exist, or is of other code of the package."""
+    """Return the runs of the report in a folder; none if it does not exist, or is of other code."""
+    content = _stored_content(folder, code)
+    return [Result(**run) for run in content["runs"]] if content else []
+
+
+def stored_environments(folder: Path, code: str) -> Environments:
+    """Return the environments of the report in a folder; none if it does not exist, or is of other code."""
+    content = _stored_content(folder, code)
+    return dict(content["environments"]) if content else {}
+
+
+def _stored_content(folder: Path, code: str) -> dict[str, Any]:
     file = folder / _JSON
-    content = json.loads(file.read_text()) if file.exists() else {}
-    return [Result(**run) for run in content["runs"]] if content.get("code") == code else []
+    content: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    return content if content.get("code") == code else {}
 
 
-def write_report(results: Sequence[Result], environment: Mapping[str, str], folder: Path, code: str) -> None:
-    """Write `report.md`, `report.json` and the plots into a folder; `code` is a digest of the package's code."""
+def write_report(results: Sequence[Result], environments: Environments, folder: Path, code: str) -> None:
+    """Write `report.md`, `report.json` and the plots into a folder; `code` is a digest of the measured code."""
     folder.mkdir(parents=True, exist_ok=True)
     summaries = summarize(results)
     content = {
         "code": code,
-        "environment": dict(environment),
+        "environments": environments,
         "ratios": [
             {"target": target.description, "limit": target.limit, "ratio": ratio} for target, ratio in ratios(results)
         ],
@@ -56,7 +84,7 @@ def write_report(results: Sequence[Result], environment: Mapping[str, str], fold
     pictures = "\n".join(f"![{plot.stem}]({plot.name})" for plot in plots)
     parts = (
         "# Results of the benchmark",
-        _machine(environment),
+        _machines(environments, results),
         _KEY,
         ratio_table(results),
         seconds_table(results),
@@ -66,22 +94,30 @@ def write_report(results: Sequence[Result], environment: Mapping[str, str], fold
     (folder / "report.md").write_text("\n\n".join(parts) + "\n")
 
 
-def write_layout_report(results: Sequence[Result], environment: Mapping[str, str], folder: Path) -> None:
+def write_layout_report(results: Sequence[Result], environments: Environments, folder: Path) -> None:
     """Write `layouts.md` into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    parts = ("# Table layouts of a dimension", _machine(environment), layout_table(results))
+    parts = ("# Table layouts of a dimension", _machines(environments, results), layout_table(results))
     (folder / "layouts.md").write_text("\n\n".join(parts) + "\n")
 
 
-def _machine(environment: Mapping[str, str]) -> str:
-    return "\n".join(f"- {name}: {value}" for name, value in environment.items())
+def _machines(environments: Environments, results: Sequence[Result]) -> str:
+    """Return the environment of each machine with the work items that were measured on it."""
+    summaries = summarize(results)
+    parts = []
+    for machine, environment in environments.items():
+        works = dict.fromkeys(_work_name(summary) for summary in summaries if summary.machine == machine)
+        lines = [f"- {name}: {value}" for name, value in environment.items()]
+        if len({summary.machine for summary in summaries}) > 1:
+            lines.insert(0, f"- measured here: {', '.join(works) or 'nothing'}")
+        parts.append("\n".join(lines))
+    return "\n\nAnother machine:\n\n".join(parts)
 
 
 def table(results: Sequence[Result]) -> str:
     """Return the medians as a Markdown table; the ratio is to `scd_pipeline` in the same work item.
 
-    `others' CPU s` is the processor time of programs outside of the benchmark: where it is high, seconds mean little.
-    The memory of contestants with Spark is that of the session, which all of them share.
+    The report explains the columns.
     """
     summaries = summarize(results)
     references = {_work(s): s.seconds for s in summaries if s.contestant == "scd_pipeline" and s.runs}
@@ -90,7 +126,11 @@ def table(results: Sequence[Result]) -> str:
 
 def ratio_table(results: Sequence[Result]) -> str:
     """Return the ratios of the targets as a Markdown table."""
-    rows = [_compared(target.description, ratio, target.limit) for target, ratio in ratios(results)]
+    summaries = summarize(results)
+    rows = [
+        _compared(target.description, ratio, target.limit, on_machines=len(target.machines(summaries)))
+        for target, ratio in ratios(results)
+    ]
     return _markdown(("ratio of medians", "at most", "measured", ""), rows)
 
 
@@ -112,9 +152,9 @@ def layout_table(results: Sequence[Result]) -> str:
     return _markdown(("rows", "seconds", *layouts), rows)
 
 
-def _compared(description: str, value: float | None, limit: float) -> tuple[str, ...]:
+def _compared(description: str, value: float | None, limit: float, *, on_machines: int = 1) -> tuple[str, ...]:
     if value is None:
-        return description, f"{limit:.2f}", "not measured", ""
+        return description, f"{limit:.2f}", "on two machines" if on_machines > 1 else "not measured", ""
     return description, f"{limit:.2f}", f"{value:.2f}", "met" if value <= limit else "missed"
 
 
@@ -130,8 +170,12 @@ def _work(summary: Summary) -> tuple[str, int, int]:
     return summary.work, summary.size, summary.changes
 
 
+def _work_name(summary: Summary) -> str:
+    return f"{summary.work} {summary.size:,}" + (f" +{summary.changes:,}" if summary.changes else "")
+
+
 def _row(summary: Summary, reference: float | None) -> tuple[str, ...]:
-    name = f"{summary.work} {summary.size:,}" + (f" +{summary.changes:,}" if summary.changes else "")
+    name = _work_name(summary)
     if not summary.runs:
         result = f"{summary.outcome} {summary.error[:_ERROR_LENGTH]}".strip()
         return (name, summary.contestant, "0", result, *[""] * 7)

@@ -7,6 +7,10 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import TypeAlias
+
+Key: TypeAlias = tuple[str, int, int, str, int]
+"""Work item, size, changes, contestant and round of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,7 @@ class Result:
         rows: The number of rows after the load.
         seconds, cpu_seconds, other_cpu_seconds, peak_memory, written: As in `measure.Measurement`.
         series: The seconds of each of several loads that one run consists of.
+        machine: The id of the machine that it ran on.
     """
 
     work: str
@@ -40,9 +45,10 @@ class Result:
     peak_memory: int = 0
     written: int = 0
     series: tuple[float, ...] = ()
+    machine: str = ""
 
     @property
-    def key(self) -> tuple[str, int, int, str, int]:
+    def key(self) -> Key:
         """What identifies the run in a benchmark."""
         return self.work, self.size, self.changes, self.contestant, self.round
 
@@ -78,6 +84,7 @@ def append_result(file: Path, result: Result) -> None:
 class Summary:
     """The medians of the valid runs of one contestant at one work item; `spread` is the range of the seconds."""
 
+    machine: str
     work: str
     size: int
     changes: int
@@ -94,10 +101,38 @@ class Summary:
     series: tuple[float, ...]
 
 
-def summarize(results: Iterable[Result]) -> list[Summary]:
-    """Return one summary for each contestant, work item and size, in the order of the results."""
-    groups: dict[tuple[str, int, int, str], list[Result]] = {}
+def measured_keys(results: Iterable[Result], planned: Iterable[Key], machine: str) -> set[Key]:
+    """Return which of the planned runs are not repeated on a machine.
+
+    They are all if one machine has run all of them. Otherwise the runs of other machines do not count, because runs
+    that are compared must be of one machine.
+    """
+    expected = set(planned)
+    by_machine: dict[str, set[Key]] = {}
     for result in results:
+        by_machine.setdefault(result.machine, set()).add(result.key)
+    if any(expected <= keys for keys in by_machine.values()):
+        return expected
+    return expected & by_machine.get(machine, set())
+
+
+def results_of_one_machine(results: Sequence[Result]) -> list[Result]:
+    """Return the results of one machine for each work item and size: of the one that has most, or else the last one."""
+    by_item: dict[tuple[str, int, int], dict[str, int]] = {}
+    for result in results:
+        counts = by_item.setdefault(result.key[:3], {})
+        counts[result.machine] = counts.pop(result.machine, 0) + 1
+    selected = {item: max(reversed(counts), key=counts.__getitem__) for item, counts in by_item.items()}
+    return [result for result in results if result.machine == selected[result.key[:3]]]
+
+
+def summarize(results: Sequence[Result]) -> list[Summary]:
+    """Return one summary for each contestant, work item and size, in the order of the results.
+
+    The results of a work item are those of one machine, see `results_of_one_machine`.
+    """
+    groups: dict[tuple[str, int, int, str], list[Result]] = {}
+    for result in results_of_one_machine(results):
         groups.setdefault(result.key[:4], []).append(result)
     return [_summary(group) for group in groups.values()]
 
@@ -108,6 +143,7 @@ def _summary(results: Sequence[Result]) -> Summary:
     representative = first_invalid or results[0]
     seconds = [result.seconds for result in valid] or [0.0]
     return Summary(
+        results[0].machine,
         *results[0].key[:4],
         runs=len(valid),
         outcome=representative.outcome,

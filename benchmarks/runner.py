@@ -6,17 +6,22 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
 from benchmarks import tables
 from benchmarks.contestants.contestant import Contestant, Site
+from benchmarks.machine import machine_id
 from benchmarks.measure import Measurement, measure
-from benchmarks.results import Result, append_result, read_results
+from benchmarks.results import Key, Result, append_result, measured_keys, read_results
 from benchmarks.session import collect_garbage
 from benchmarks.work import Work, write_deliveries
+
+Run: TypeAlias = tuple[Work, Contestant, int]
+"""A work item, one of its contestants, and the number of the round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class Runner:
         tag: The name of the tables that are prepared once; runs with the same tag share them.
         report: Receives one line for each step.
         deadline: The time of `time.monotonic` after which no run begins.
+        machine: The id of this machine.
     """
 
     spark: SparkSession
@@ -46,6 +52,7 @@ class Runner:
     tag: str = "shared"
     report: Callable[[str], None] = print
     deadline: float = float("inf")
+    machine: str = field(default_factory=machine_id)
 
     def __enter__(self) -> Runner:
         return self
@@ -62,24 +69,26 @@ class Runner:
                     result = self._run(entry.work, contestant, 0)
                     self.report(f"warm-up: {_line(result)}")
 
-    def open_runs(self, entries: Sequence[Entry], rounds: int) -> list[tuple[Work, Contestant, int]]:
-        """Return the runs that the results do not have yet, contestants in turn."""
-        done = {result.key for result in read_results(self.results)}
-        runs = [
-            (entry.work, contestant, number)
-            for number in range(1, rounds + 1)
-            for entry in entries
-            for contestant in entry.contestants
-        ]
-        return [run for run in runs if (*_work_key(run[0]), run[1].name, run[2]) not in done]
+    def open_runs(self, entries: Sequence[Entry], rounds: int, planned_rounds: int = 0) -> list[Run]:
+        """Return the runs that the results do not have yet, contestants in turn.
 
-    def run(self, entries: Sequence[Entry], rounds: int) -> None:
-        """Run all contestants of all entries once in each round; runs that the results have are skipped.
+        Args:
+            entries: The entries.
+            rounds: The number of rounds.
+            planned_rounds: The number of rounds after which the entries are complete, if it is greater. Results of
+                another machine are used only if they are complete.
+        """
+        planned = _runs(entries, max(rounds, planned_rounds))
+        done = measured_keys(read_results(self.results), map(_key, planned), self.machine)
+        return [run for run in _runs(entries, rounds) if _key(run) not in done]
+
+    def run(self, entries: Sequence[Entry], rounds: int, planned_rounds: int = 0) -> None:
+        """Run all contestants of all entries once in each round; only `open_runs` are run.
 
         Raises:
             Exception: A failed run has ended the session; the same command goes on with the run after it.
         """
-        for work, contestant, number in self.open_runs(entries, rounds):
+        for work, contestant, number in self.open_runs(entries, rounds, planned_rounds):
             if time.monotonic() > self.deadline:
                 self.report(f"{work.id}: not run, because the time is up; run the same command again to go on")
                 return
@@ -91,7 +100,7 @@ class Runner:
                 self.spark.range(1).count()
 
     def _run(self, work: Work, contestant: Contestant, number: int) -> Result:
-        blank = Result(*_work_key(work), contestant.name, number, "failed")
+        blank = Result(*_key((work, contestant, number)), "failed", machine=self.machine)
         run_folder = self.folder / "runs" / f"{work.id}-{contestant.name}-{time.time_ns()}"
         site = Site(self.spark, self.folder / "data", run_folder, self.folder / "environments")
         try:
@@ -100,7 +109,9 @@ class Runner:
             collect_garbage(self.spark)
             series: list[float] = []
             measurement = measure(
-                lambda: series.extend(contestant.load(work, site) or ()), new_processes=contestant.is_process
+                lambda: series.extend(contestant.load(work, site) or ()),
+                new_processes=contestant.is_process,
+                servers=contestant.server_ids(site),
             )
             outcome, rows = self._verify(work, contestant, site)
         except Exception as error:
@@ -140,8 +151,18 @@ class Runner:
         return tables.Rows(**json.loads(file.read_text()))
 
 
-def _work_key(work: Work) -> tuple[str, int, int]:
-    return work.name, work.size, work.changes
+def _runs(entries: Sequence[Entry], rounds: int) -> list[Run]:
+    return [
+        (entry.work, contestant, number)
+        for number in range(1, rounds + 1)
+        for entry in entries
+        for contestant in entry.contestants
+    ]
+
+
+def _key(run: Run) -> Key:
+    work, contestant, number = run
+    return work.name, work.size, work.changes, contestant.name, number
 
 
 def _with_figures(result: Result, measurement: Measurement) -> Result:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-from importlib import metadata
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -38,33 +36,3 @@ def collect_garbage(spark: SparkSession) -> None:
     gateway = None if is_remote() else spark.sparkContext._gateway
     if gateway is not None:
         gateway.jvm.java.lang.System.gc()
-
-
-def environment(*, cores: int, memory: str) -> dict[str, str]:
-    """Return versions and machine."""
-    processor = next(
-        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
-        platform.processor(),
-    )
-    total = next((line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "0")
-    packages = ("scd_pipeline", "pyspark", "delta-spark", "pyarrow", "duckdb")
-    return {
-        "machine": f"{platform.machine()}, {processor}",
-        "machine_memory_gib": str(round(int(total) / 2**20)),
-        "spark_cores": str(cores),
-        "spark_heap": memory,
-        "python": platform.python_version(),
-        **{name: _version(name) for name in packages},
-    }
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def _lines(path: str) -> list[str]:
-    file = Path(path)
-    return file.read_text().splitlines() if file.exists() else []

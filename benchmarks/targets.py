@@ -20,13 +20,20 @@ class Figure:
     contestant: str = "scd_pipeline"
     part: Callable[[Sequence[float]], Sequence[float]] | None = None
 
-    def value(self, summaries: Iterable[Summary]) -> float | None:
-        """Return the median, None if it was not measured."""
+    def summary(self, summaries: Iterable[Summary]) -> Summary | None:
+        """Return the summary that has the seconds, None if they were not measured."""
         key = (self.work, self.size, self.changes, self.contestant)
         for summary in summaries:
             if (summary.work, summary.size, summary.changes, summary.contestant) == key and summary.runs:
-                return statistics.median(self.part(summary.series)) if self.part else summary.seconds
+                return summary
         return None
+
+    def value(self, summaries: Iterable[Summary]) -> float | None:
+        """Return the median, None if it was not measured."""
+        summary = self.summary(summaries)
+        if summary is None:
+            return None
+        return statistics.median(self.part(summary.series)) if self.part else summary.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +45,17 @@ class Target:
     reference: Figure
     limit: float
 
+    def machines(self, summaries: Sequence[Summary]) -> set[str]:
+        """Return the machines on which the figures were measured."""
+        compared = (self.figure.summary(summaries), self.reference.summary(summaries))
+        return {summary.machine for summary in compared if summary is not None}
+
     def ratio(self, summaries: Sequence[Summary]) -> float | None:
-        """Return the ratio, None if one of the figures was not measured."""
+        """Return the ratio, None if the figures were not measured, or not on the same machine."""
         value, reference = self.figure.value(summaries), self.reference.value(summaries)
-        return value / reference if value is not None and reference else None
+        if value is None or not reference or len(self.machines(summaries)) > 1:
+            return None
+        return value / reference
 
 
 def _first_ten(series: Sequence[float]) -> Sequence[float]:
@@ -114,13 +128,13 @@ LIMITS = (
 )
 
 
-def seconds(results: Iterable[Result]) -> list[tuple[Limit, float | None]]:
+def seconds(results: Sequence[Result]) -> list[tuple[Limit, float | None]]:
     """Return each limit with the measured median, None if it was not measured."""
     summaries = summarize(results)
     return [(limit, limit.figure.value(summaries)) for limit in LIMITS]
 
 
-def ratios(results: Iterable[Result]) -> list[tuple[Target, float | None]]:
-    """Return each target with its ratio, None if it was not measured."""
+def ratios(results: Sequence[Result]) -> list[tuple[Target, float | None]]:
+    """Return each target with its ratio, None if it was not measured on one machine."""
     summaries = summarize(results)
     return [(target, target.ratio(summaries)) for target in TARGETS]

@@ -1,0 +1,48 @@
+"""A digest of the code that is measured, or with which others measure it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import scd_pipeline
+
+_FOLDER = Path(__file__).parent
+_NOT_MEASURED = (
+    "__init__.py",
+    "__main__.py",
+    "catalog.py",
+    "contestants/registry.py",
+    "digest.py",
+    "layouts.py",
+    "machine.py",
+    "plots.py",
+    "report.py",
+    "results.py",
+    "suites.py",
+    "targets.py",
+)
+"""Modules that select, store and print results. A change of them does not change what was measured."""
+
+
+def code_digest(package: Path | None = None, benchmark: Path = _FOLDER) -> str:
+    """Return a digest of the package and of the benchmark's work items, contestants and measurement.
+
+    Results of other code are not continued.
+
+    Args:
+        package: The folder of the package [scd_pipeline].
+        benchmark: The folder of the benchmark.
+    """
+    digest = hashlib.sha256()
+    for folder in (package or Path(scd_pipeline.__file__).parent, benchmark):
+        for path in _sources(folder):
+            if folder != benchmark or path.relative_to(folder).as_posix() not in _NOT_MEASURED:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    """Yield the modules and the requirements of a folder in order."""
+    return (path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".txt"))
