@@ -58,6 +58,12 @@ _IN_THE_SESSION = (
 """Contestants that need no environment of their own."""
 
 
+def smallest(size: int) -> tuple[Step, ...]:
+    """Return one load of a dimension and one of a fact, for a test of seconds: the quick benchmark has more loads."""
+    names = tuple(name for name in _IN_THE_SESSION if name != "scd_pipeline_dimension")
+    return (Step((("a", size, 0), ("f", size // 5, 0)), 1, names),)
+
+
 def quick(size: int) -> tuple[Step, ...]:
     """Return a few work items at one size, which show in minutes whether all contestants have equal rows."""
     work = (("a", size, 0), ("c", size, size // 40), ("h", size, 0), ("f", size // 5, 0))

@@ -1,4 +1,4 @@
-"""All contestants of the quick benchmark have equal rows. Their times are not tested."""
+"""All contestants of the benchmark that share the session have equal rows. Their times are not tested."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import pytest
 from benchmarks.report import table
 from benchmarks.results import read_results
 from benchmarks.runner import Runner
-from benchmarks.suites import quick
+from benchmarks.suites import Step, quick, smallest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.slow
-def test_contestants_have_equal_rows(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "steps",
+    [pytest.param(smallest(300), id="smallest"), pytest.param(quick(2_000), id="quick", marks=pytest.mark.slow)],
+)
+def test_contestants_have_equal_rows(spark: SparkSession, tmp_path: Path, steps: tuple[Step, ...]) -> None:
     runner = Runner(spark, tmp_path, tmp_path / "results.jsonl", report=lambda line: None)
-    for step in quick(2_000):
+    for step in steps:
         runner.run(step.entries(), step.rounds)
     results = read_results(runner.results)
-    assert results
+    assert {result.contestant for result in results} >= {name for step in steps for name in step.names}
     assert all(result.is_valid for result in results), table(results)
