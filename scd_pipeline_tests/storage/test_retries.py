@@ -92,6 +92,18 @@ def test_a_load_that_lost_an_executor_is_retried() -> None:
     assert messages == ["dim_x: computed rows lost with their executor, retrying (attempt 2 of 5)"]
 
 
+def test_a_load_that_loses_an_executor_at_each_attempt_fails() -> None:
+    """The message has the cause, and what to do about it."""
+    attempt = FailingAttempt(5, ExecutorLost)
+    with pytest.raises(RetriesExhausted) as raised:
+        attempt.run()
+    assert raised.value.details["attempts"] == attempt.tries == 5
+    message = str(raised.value)
+    assert "dim_x" in message and "lost computed rows" in message
+    assert "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found!" in message
+    assert "repeat the operation when" in message and "the cluster loses no executors" in message
+
+
 def test_other_errors_are_not_retried() -> None:
     attempt = FailingAttempt(1, ValueError)
     with pytest.raises(ValueError, match="another writer committed first"):
