@@ -13,12 +13,14 @@ from pathlib import Path
 from benchmarks.catalog import WORK
 from benchmarks.commands import are_measured, run_commands
 from benchmarks.contestants.registry import CONTESTANTS
-from benchmarks.digest import code_digest
+from benchmarks.digest import code_digest, layout_digest
 from benchmarks.layouts import Bench
 from benchmarks.machine import environment, machine_id
 from benchmarks.measure import adopt_orphans
 from benchmarks.report import (
+    LAYOUT_JSON,
     Environments,
+    best_layout_table,
     layout_table,
     seconds_table,
     stored_environments,
@@ -78,7 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     layouts = commands.add_parser("layouts", parents=[shared], help="compare table layouts of a dimension")
     layouts.set_defaults(command=_layouts)
     layouts.add_argument("--size", type=_number, action="append", help="number of versions; repeatable [1, 5, 20 M]")
-    layouts.add_argument("--rounds", type=int, default=3, help="number of measured rounds [3]")
+    layouts.add_argument("--rounds", type=int, default=2, help="number of measured rounds [2]")
+    layouts.add_argument("--minutes", type=float, default=40, help="minutes after which no round of a size begins [40]")
     layouts.add_argument("--report", type=Path, help="folder of the report, such as benchmarks/results [none]")
 
     full = commands.add_parser("full", parents=[shared], help="run everything, or go on with a run that was ended")
@@ -143,18 +146,33 @@ def _run_commands(options: argparse.Namespace, results: Path, rounds: int = COMM
 
 def _layouts(options: argparse.Namespace) -> None:
     folder: Path = options.folder.absolute()
-    results = folder / "results" / f"layouts-{time.time_ns()}.jsonl"
+    tag, environments, deadline = layout_digest(), {}, time.monotonic() + options.minutes * 60
+    results = folder / "results" / f"layouts-{tag}.jsonl"
+    if options.report:
+        environments = dict(stored_environments(options.report, tag, LAYOUT_JSON))
+        for run in stored_runs(options.report, tag, LAYOUT_JSON) if not results.exists() else ():
+            append_result(results, run)
     spark = start_session(folder, cores=options.cores, memory=options.memory)
     try:
-        for size in options.size or LAYOUT_SIZES:
-            Bench(spark, folder, results, size, _report).run(options.rounds)
+        # The first round of all sizes comes first, as in the full benchmark.
+        for number in range(1, options.rounds + 1):
+            for size in options.size or LAYOUT_SIZES:
+                bench = Bench(spark, folder, results, size, _report)
+                if bench.is_measured(number, options.rounds):
+                    continue
+                if time.monotonic() > deadline:
+                    _report(f"layouts {size:,}: not run, because the time is up; run the same command again to go on")
+                    continue
+                bench.run(number)
+                if options.report:
+                    environments[machine_id()] = _environment(options)
+                    write_layout_report(read_results(results), environments, options.report, tag)
     finally:
         spark.stop()
     measured = read_results(results)
+    print(best_layout_table(measured))
     print(layout_table(measured))
     print(f"results: {results}")
-    if options.report:
-        write_layout_report(measured, {machine_id(): _environment(options)}, options.report)
 
 
 def _full(options: argparse.Namespace) -> None:

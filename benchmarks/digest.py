@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import scd_pipeline
@@ -35,11 +35,19 @@ def code_digest(package: Path | None = None, benchmark: Path = _FOLDER) -> str:
         package: The folder of the package [scd_pipeline].
         benchmark: The folder of the benchmark.
     """
+    own = [path for path in _sources(benchmark) if path.relative_to(benchmark).as_posix() not in _NOT_MEASURED]
+    return _digest([*_sources(package or Path(scd_pipeline.__file__).parent), *own])
+
+
+def layout_digest() -> str:
+    """Return a digest of the code that measures table layouts, which is independent of the package."""
+    return _digest([_FOLDER / f"{name}.py" for name in ("data", "layouts", "measure", "session", "tables")])
+
+
+def _digest(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for folder in (package or Path(scd_pipeline.__file__).parent, benchmark):
-        for path in _sources(folder):
-            if folder != benchmark or path.relative_to(folder).as_posix() not in _NOT_MEASURED:
-                digest.update(path.read_bytes())
+    for file in files:
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 

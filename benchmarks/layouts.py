@@ -1,15 +1,15 @@
 """Measures table layouts of a dimension at several sizes: nothing, compaction, clustering, Z-order and partitions.
 
 The operations are those of a load and of its readers: find the versions of the changed entities, replace the rows that
-change, read the versions of one entity, and aggregate the current ones. Replaced rows leave deletion vectors behind, so
-the reads are repeated after several replacements.
+change, read the versions of one entity, and aggregate the current ones and those of a time in the past. Replaced rows
+leave deletion vectors behind, so the reads are repeated after several replacements, and once more after as many again.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,14 +18,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.data import KEY, OPEN_END, timestamp, with_attributes
+from benchmarks.machine import machine_id
 from benchmarks.measure import measure
-from benchmarks.results import Result, append_result
+from benchmarks.results import Key, Result, append_result, measured_keys, read_results
 from benchmarks.session import collect_garbage
 from benchmarks.tables import SURROGATE_KEY, as_dimension, copy_folder, identifier, read_table, table_properties
 
 VERSIONS_PER_ENTITY = 3
 CHANGED_ENTITIES = 25_000
 REPLACEMENTS = 10
+AS_OF = datetime(2021, 7, 1)
 _ROWS_PER_FILE = 1_000_000
 _LAYOUTS = {
     "nothing": ("", ""),
@@ -35,38 +37,72 @@ _LAYOUTS = {
     "partitioned": ("PARTITIONED BY (current_flag)", ""),
 }
 """The clause that creates the table, and the statement that arranges its rows after they are written."""
+_READ_AFTER = (REPLACEMENTS // 2, REPLACEMENTS)
+"""The numbers of replacements after which the reads are repeated."""
+QUESTIONS = {
+    "read one key": ("entity",),
+    "load of few changes": ("find", "replace"),
+    "as-of scan": ("as_of",),
+    f"read one key after {REPLACEMENTS} replacements": (f"entity_after_{REPLACEMENTS}",),
+    f"as-of scan after {REPLACEMENTS} replacements": (f"as_of_after_{REPLACEMENTS}",),
+}
+"""What the report compares: the operations of which each consists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Measures the operations on tables of one size."""
+    """Measures the operations on tables of one size.
+
+    Attributes:
+        spark: The session.
+        folder: The folder of the tables.
+        results: The file of the results.
+        size: The number of versions.
+        report: Receives one line for each measurement.
+        machine: The id of this machine.
+    """
 
     spark: SparkSession
     folder: Path
     results: Path
     size: int
     report: Callable[[str], None]
+    machine: str = field(default_factory=machine_id)
 
-    def run(self, rounds: int) -> None:
-        """Create the tables, and measure each operation on each of them in turn."""
+    def is_measured(self, number: int, rounds: int) -> bool:
+        """Return whether a round need not run; those of another machine count only if all `rounds` are of it."""
+        done = measured_keys(read_results(self.results), self._planned(range(1, rounds + 1)), self.machine)
+        return self._planned([number]) <= done
+
+    def run(self, number: int) -> None:
+        """Create missing tables, and measure each operation on each of them in turn; `number` is the round."""
         for layout in _LAYOUTS:
             self._create(layout)
-        for number in range(1, rounds + 1):
-            for operation, read in _READS.items():
-                for layout in _LAYOUTS:
-                    call = partial(read, self.spark, self._path(layout), self.size)
-                    self._measure(operation, layout, number, call)
+        for operation, read in _READS.items():
             for layout in _LAYOUTS:
-                self._measure_replacements(layout, number)
+                self._measure(operation, layout, number, partial(read, self.spark, self._path(layout), self.size))
+        for layout in _LAYOUTS:
+            self._measure_replacements(layout, number)
+
+    def _planned(self, rounds: Iterable[int]) -> set[Key]:
+        repeated = [f"{operation}_after_{replacements}" for operation in _READS for replacements in _READ_AFTER]
+        return {
+            (f"layout_{operation}", self.size, 0, layout, number)
+            for operation in (*_READS, "replace", *repeated, "compact_after")
+            for layout in _LAYOUTS
+            for number in rounds
+        }
 
     def _path(self, layout: str) -> Path:
         return self.folder / "layouts" / f"{layout}-{self.size}"
 
     def _create(self, layout: str) -> None:
         """Write the versions in an order that is unrelated to the key, as deliveries are."""
-        path = self._path(layout)
-        if path.exists():
+        target = self._path(layout)
+        if target.exists():
             return
+        path = target.with_name(f"{target.name}.unfinished")
+        shutil.rmtree(path, ignore_errors=True)
         create, arrange = _LAYOUTS[layout]
         rows = versions(self.spark, self.size)
         columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in rows.schema.fields)
@@ -77,6 +113,7 @@ class Bench:
         if arrange:
             statement = arrange.format(table=identifier(path))
             self._measure("arrange", layout, 1, lambda: self.spark.sql(statement).collect())
+        path.rename(target)
 
     def _measure_replacements(self, layout: str, number: int) -> None:
         """Measure replacements on a copy of the table, reads after them, and the compaction of what they left."""
@@ -87,19 +124,23 @@ class Bench:
             self._measure("replace", layout, number, lambda: replace_rows(self.spark, copy, self.size, 0))
             for batch in range(1, REPLACEMENTS):
                 replace_rows(self.spark, copy, self.size, batch)
-            for operation, read in _READS.items():
-                name = f"{operation}_after_{REPLACEMENTS}"
-                self._measure(name, layout, number, partial(read, self.spark, copy, self.size))
+                if batch + 1 in _READ_AFTER:
+                    for operation, read in _READS.items():
+                        name = f"{operation}_after_{batch + 1}"
+                        self._measure(name, layout, number, partial(read, self.spark, copy, self.size))
             statement = f"OPTIMIZE {identifier(copy)}"
             self._measure("compact_after", layout, number, lambda: self.spark.sql(statement).collect())
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 
     def _measure(self, operation: str, layout: str, number: int, call: Callable[[], object]) -> None:
-        result = Result(f"layout_{operation}", self.size, 0, layout, number, "none")
+        """Measure a call; a figure that the results have is not stored again."""
+        result = Result(f"layout_{operation}", self.size, 0, layout, number, "none", machine=self.machine)
         collect_garbage(self.spark)
         result = replace(result, **asdict(measure(call)))
-        append_result(self.results, result)
+        existing = {(stored.key, stored.machine) for stored in read_results(self.results)}
+        if (result.key, result.machine) not in existing:
+            append_result(self.results, result)
         self.report(f"{result.work:28} {result.size:11,} {layout:12} round {number}: {result.seconds:7.2f} s")
 
 
@@ -158,8 +199,16 @@ def aggregate_current(spark: SparkSession, path: Path, size: int) -> None:  # no
     read_table(spark, path).where("current_flag").groupBy("segment").agg(F.sum("balance")).collect()
 
 
+def aggregate_as_of(spark: SparkSession, path: Path, size: int) -> None:  # noqa: ARG001 (as above)
+    """Aggregate the versions in force at a time in the past by an attribute."""
+    at = timestamp(AS_OF)
+    in_force = (F.col("effective_from") <= at) & (F.col("effective_to") > at)
+    read_table(spark, path).where(in_force).groupBy("segment").agg(F.sum("balance")).collect()
+
+
 _READS: dict[str, Callable[[SparkSession, Path, int], None]] = {
     "find": find_versions,
     "entity": read_entity,
     "current": aggregate_current,
+    "as_of": aggregate_as_of,
 }

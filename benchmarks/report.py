@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from benchmarks.layouts import QUESTIONS
 from benchmarks.plots import draw_plots
 from benchmarks.results import Result, Summary, summarize
 from benchmarks.targets import ratios, seconds
@@ -24,7 +25,12 @@ target. "M" is a million rows. The letters are work items:
 - (e) 50 snapshots in one load, each with 2% changed entities
 - (f) a load of facts; (g) a load of the same facts after a late change of 1% of their customers
 - (h) a snapshot that repeats the last one
-- (i) small change feeds, one load after another
+- (i) small change feeds, one load after another; `i-after` is one such load after 5,000 deliveries, which are prepared
+  in few loads because only their number matters
+- (j) a query that aggregates stored facts by attributes of their dimension, joined by the stored surrogate key or by
+  business key and time
+
+(d) is measured into one million entities only, because its target compares it with (c) at that size.
 
 Ratios are computed only between results of one machine since its last start. A work item that was begun on one machine
 and continued on another one was measured again from its first round, and the table has only those results.
@@ -39,26 +45,36 @@ The last table has medians of the runs with valid rows. The figures of a contest
   earlier runs as well.
 - "written MiB" is what the processes wrote to disk, including shuffles and temporary files."""
 _JSON = "report.json"
+LAYOUT_JSON = "layouts.json"
+_LAYOUT_KEY = """\
+The rows of a dimension, three versions of each entity, are written in an order that is unrelated to the key; OPTIMIZE
+arranges them for three of the layouts. Each operation is measured on all layouts in turn:
+
+- write, arrange: an append of all rows, and OPTIMIZE
+- find: all columns of the versions of 25,000 entities; entity: those of one entity
+- current, as_of: an aggregate of the current versions, and of those in force at a time in the past
+- replace: closing and opening a version of 25,000 entities, which leaves deletion vectors
+- ..._after_5, ..._after_10: the reads after as many replacements; compact_after: OPTIMIZE after all of them"""
 
 Environments: TypeAlias = Mapping[str, Mapping[str, str]]
 """The description of each machine by its id."""
 
 
-def stored_runs(folder: Path, code: str) -> list[Result]:
+def stored_runs(folder: Path, code: str, file: str = _JSON) -> list[Result]:
     """Return the runs of the report in a folder; none if it does not exist, or is of other code."""
-    content = _stored_content(folder, code)
+    content = _stored_content(folder, code, file)
     return [Result(**run) for run in content["runs"]] if content else []
 
 
-def stored_environments(folder: Path, code: str) -> Environments:
+def stored_environments(folder: Path, code: str, file: str = _JSON) -> Environments:
     """Return the environments of the report in a folder; none if it does not exist, or is of other code."""
-    content = _stored_content(folder, code)
+    content = _stored_content(folder, code, file)
     return dict(content["environments"]) if content else {}
 
 
-def _stored_content(folder: Path, code: str) -> dict[str, Any]:
-    file = folder / _JSON
-    content: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+def _stored_content(folder: Path, code: str, file: str) -> dict[str, Any]:
+    path = folder / file
+    content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return content if content.get("code") == code else {}
 
 
@@ -94,10 +110,18 @@ def write_report(results: Sequence[Result], environments: Environments, folder: 
     (folder / "report.md").write_text("\n\n".join(parts) + "\n")
 
 
-def write_layout_report(results: Sequence[Result], environments: Environments, folder: Path) -> None:
-    """Write `layouts.md` into a folder."""
+def write_layout_report(results: Sequence[Result], environments: Environments, folder: Path, code: str) -> None:
+    """Write `layouts.md` and `layouts.json` into a folder; `code` is a digest of the measured code."""
     folder.mkdir(parents=True, exist_ok=True)
-    parts = ("# Table layouts of a dimension", _machines(environments, results), layout_table(results))
+    content = {"code": code, "environments": environments, "runs": [asdict(result) for result in results]}
+    (folder / LAYOUT_JSON).write_text(json.dumps(content, indent=1) + "\n")
+    parts = (
+        "# Table layouts of a dimension",
+        _machines(environments, results),
+        _LAYOUT_KEY,
+        best_layout_table(results),
+        layout_table(results),
+    )
     (folder / "layouts.md").write_text("\n\n".join(parts) + "\n")
 
 
@@ -150,6 +174,28 @@ def layout_table(results: Sequence[Result]) -> str:
         for work in dict.fromkeys(_work(summary) for summary in summaries)
     ]
     return _markdown(("rows", "seconds", *layouts), rows)
+
+
+def best_layout_table(results: Sequence[Result]) -> str:
+    """Return the layout with the lowest median seconds for each question at each size, as a Markdown table."""
+    summaries = summarize(results)
+    medians = {(summary.size, summary.work, summary.contestant): summary.seconds for summary in summaries}
+    layouts = list(dict.fromkeys(summary.contestant for summary in summaries))
+    rows = []
+    for size in dict.fromkeys(summary.size for summary in summaries):
+        for question, operations in QUESTIONS.items():
+            keys = {layout: [(size, f"layout_{name}", layout) for name in operations] for layout in layouts}
+            totals = {
+                layout: sum(medians[key] for key in of_layout)
+                for layout, of_layout in keys.items()
+                if all(key in medians for key in of_layout)
+            }
+            if not totals:
+                continue
+            best = min(totals, key=totals.__getitem__)
+            reference = f"{totals['nothing'] / totals[best]:.2f}" if "nothing" in totals else ""
+            rows.append((f"{size:,}", question, best, f"{totals[best]:.2f}", reference))
+    return _markdown(("rows", "question", "best layout", "seconds", "nothing / best"), rows)
 
 
 def _compared(description: str, value: float | None, limit: float, *, on_machines: int = 1) -> tuple[str, ...]:

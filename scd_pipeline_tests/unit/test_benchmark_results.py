@@ -14,7 +14,14 @@ from benchmarks import suites
 from benchmarks.digest import code_digest
 from benchmarks.machine import machine_id
 from benchmarks.measure import measure
-from benchmarks.report import ratio_table, stored_environments, stored_runs, write_report
+from benchmarks.report import (
+    LAYOUT_JSON,
+    ratio_table,
+    stored_environments,
+    stored_runs,
+    write_layout_report,
+    write_report,
+)
 from benchmarks.results import Result, append_result, measured_keys, results_of_one_machine, summarize
 from benchmarks.runner import Runner
 from benchmarks.suites import MILLION, Step
@@ -138,3 +145,25 @@ def test_each_comparison_is_measured_by_the_full_benchmark() -> None:
     for each in TARGETS:
         for figure in (each.figure, each.reference):
             assert (figure.work, figure.size, figure.changes, figure.contestant) in measured, each.description
+
+
+def test_the_report_of_layouts_names_the_best_one_for_each_question(tmp_path: Path) -> None:
+    figures = {
+        ("entity", "nothing"): 2.0,
+        ("entity", "z_order"): 0.5,
+        ("find", "nothing"): 3.0,
+        ("find", "z_order"): 4.0,
+        ("replace", "nothing"): 3.0,
+        ("replace", "z_order"): 4.0,
+        ("as_of", "nothing"): 5.0,
+    }
+    results = [
+        Result(f"layout_{operation}", 1000, 0, layout, 1, "none", seconds=seconds, machine="first")
+        for (operation, layout), seconds in figures.items()
+    ]
+    write_layout_report(results, {"first": {"machine": "a small one"}}, tmp_path, "code")
+    report = (tmp_path / "layouts.md").read_text()
+    assert "| 1,000 | read one key        | z_order     | 0.50    | 4.00           |" in report
+    assert "| 1,000 | load of few changes | nothing     | 6.00    | 1.00           |" in report
+    assert "| 1,000 | as-of scan          | nothing     | 5.00    | 1.00           |" in report
+    assert [result.key for result in stored_runs(tmp_path, "code", LAYOUT_JSON)] == [each.key for each in results]
