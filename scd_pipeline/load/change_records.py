@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, BATCH, COMMIT, DELETE, KIND, PRESENCE, ROW_AT, ROW_SEQUENCE, SOURCE, UPSERT
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.deliveries.accept import IntakeResult
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns

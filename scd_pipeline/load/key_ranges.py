@@ -44,16 +44,16 @@ def key_range(entities: DataFrame, row_limit: int, dimension: Dimension) -> Colu
         figures += [_text(F.max(col(name))).alias(f"{_HIGHEST}_{number}")]
         if row_limit <= _MAX_LISTED:
             figures.append(F.collect_set(_text(col(name))).alias(f"{_VALUES}_{number}"))
-    (found,) = entities.agg(*figures).collect()
-    return all_of([_condition(found, number, name, ddl[name]) for number, name in enumerate(ddl)])
+    (bounds,) = entities.agg(*figures).collect()
+    return all_of([_condition(bounds, number, name, ddl[name]) for number, name in enumerate(ddl)])
 
 
-def _condition(found: Row, number: int, name: str, ddl: str) -> Column:
-    lowest, highest = found[f"{_LOWEST}_{number}"], found[f"{_HIGHEST}_{number}"]
+def _condition(bounds: Row, number: int, name: str, ddl: str) -> Column:
+    lowest, highest = bounds[f"{_LOWEST}_{number}"], bounds[f"{_HIGHEST}_{number}"]
     if lowest is None:  # all keys are NULL, and equal none
         return F.lit(True)
-    if f"{_VALUES}_{number}" in found:
-        return col(name).isin(*[_literal(value, ddl) for value in sorted(found[f"{_VALUES}_{number}"])])
+    if f"{_VALUES}_{number}" in bounds:
+        return col(name).isin(*[_literal(value, ddl) for value in sorted(bounds[f"{_VALUES}_{number}"])])
     return (col(name) >= _literal(lowest, ddl)) & (col(name) <= _literal(highest, ddl))
 
 

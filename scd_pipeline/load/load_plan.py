@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, BAD_REASON, BAD_ROW, BATCH, KIND
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.deliveries.accept import IntakeResult, accept
+from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit

@@ -296,8 +296,8 @@ def _check_and_count_assigned(
     counts = union_all(unnamed).agg(F.count(F.lit(1)).alias("violations"), F.lit(0).alias("assigned"))
     if assigned is not None:
         # Of all keys only this column is read; the versions are compared if any is assigned already, which is rare.
-        found = _with_keys_of(assigned.select(col(dimension.surrogate_key)), opened, dimension)
-        counts = counts.union(found.agg(F.lit(0).alias("violations"), F.count(F.lit(1)).alias("assigned")))
+        already_assigned = _with_keys_of(assigned.select(col(dimension.surrogate_key)), opened, dimension)
+        counts = counts.union(already_assigned.agg(F.lit(0).alias("violations"), F.count(F.lit(1)).alias("assigned")))
     violation_count, assigned_count = (int(sum(numbers)) for numbers in zip(*counts.collect(), strict=True))
     if assigned is not None and assigned_count:
         others.append(collisions(opened, assigned, dimension))

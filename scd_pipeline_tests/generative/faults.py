@@ -143,7 +143,10 @@ _ORDER = (
         _in("ties.merge_ties", replaced(attribute("max"), "F.first")),
     ),
     _fault(
-        "unordered_changes_accepted", "S5", "customer pass, country pass", _in("accept._unordered_keys", returned("{}"))
+        "unordered_changes_accepted",
+        "S5",
+        "customer pass, country pass",
+        _in("tie_rules.unordered_keys", returned("{}")),
     ),
     _fault(
         "first_row_decides",
@@ -210,7 +213,7 @@ _SNAPSHOTS = (
         "S34",
         "customer pass, country pass",
         _in(
-            "accept._rejection",
+            "intake._rejection",
             replaced(
                 call("get", "id"),
                 "next((r for i, r in intake.rejections.items() "
@@ -241,7 +244,7 @@ _SNAPSHOTS = (
         "S26",
         "customer pass, country pass",
         _in(
-            "accept.IntakeResult.change_records",
+            "intake.IntakeResult.change_records",
             replaced(call("where", "KEY_READABLE"), '_.where(F.col(KIND) != "bad")'),
         ),
     ),
@@ -300,7 +303,7 @@ _SNAPSHOTS = (
         "retire_guard_counts_new_entities",
         "S27",
         "customer pass, country pass, store pass",
-        _in("accept.IntakeResult._retire_guard", replaced(attribute("unasserted"), "0")),
+        _in("intake.IntakeResult._retire_guard", replaced(attribute("unasserted"), "0")),
     ),
     _fault(
         "retire_guard_rejects_at_its_share",
@@ -312,13 +315,13 @@ _SNAPSHOTS = (
         "retire_guard_ignores_its_override",
         "S27",
         "customer pass, country pass, store pass",
-        _in("accept.IntakeResult._retire_guard", dropped(operand("retire_guard"))),
+        _in("intake.IntakeResult._retire_guard", dropped(operand("retire_guard"))),
     ),
     _fault(
         "retire_guard_from_the_latest_snapshot",
         "S27",
         "customer pass, country pass, store pass",
-        _in("accept.IntakeResult.rejected_by_retire_guard", replaced(call("sorted"), "list(reversed(_))")),
+        _in("intake.IntakeResult.rejected_by_retire_guard", replaced(call("sorted"), "list(reversed(_))")),
     ),
 )
 
@@ -408,7 +411,7 @@ _REVISIONS = (
         "last_to_arrive_is_current",
         "S34",
         "customer halves, country halves",
-        _in("accept._is_lower", returned("False")),
+        _in("revisions.is_lower", returned("False")),
         _in("batch.current_revisions", replaced(comparison("rank"), "True")),
     ),
     _fault(
@@ -433,13 +436,13 @@ _REVISIONS = (
         "content_without_its_time",
         "S34",
         "customer halves, country halves, store halves, partner halves",
-        _in("accept._content", dropped(item("at"))),
+        _in("decisions._content", dropped(item("at"))),
     ),
     _fault(
         "retry_is_a_revision",
         "S34",
         "customer double, country double",
-        _in("accept._decide", replaced(condition("rank"), "False")),
+        _in("decisions._decide", replaced(condition("rank"), "False")),
     ),
     _fault(
         "run_id_with_revision",

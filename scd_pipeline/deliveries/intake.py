@@ -1,0 +1,211 @@
+"""The deliveries of a load as far as each is accepted or rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import BAD, BATCH, KIND
+from scd_pipeline.declaration import Dimension, RetireGuard
+from scd_pipeline.declaration.frozen import set_frozen_fields
+from scd_pipeline.deliveries.batch_summary import MAX_SCOPE_VALUES
+from scd_pipeline.deliveries.decisions import Decisions, decide
+from scd_pipeline.deliveries.narrowed import NarrowedSnapshot
+from scd_pipeline.deliveries.pending import PendingDelivery
+from scd_pipeline.deliveries.result import BatchResult, ChangeCounts
+from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
+from scd_pipeline.deliveries.tie_rules import MERGE_BY_TIE_RULE, by_tie_rule
+from scd_pipeline.errors import BatchRejected
+from scd_pipeline.frames import union_all
+from scd_pipeline.history.batch import Batch, DeliveryKey, current_revisions
+
+_FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeResult:
+    """The deliveries of a load as far as each is accepted or rejected.
+
+    Attributes:
+        stored: Every batch of the change log.
+        measured: The deliveries that were read, and the withdrawals, with the counts of their batches.
+        other_results: The results of the other deliveries, by number.
+        unordered: For a row tag, the keys that have several values without an order, as text.
+        rejections: Why a batch is rejected after it was compared with the log, by its id.
+        rows: The rows of everything that was read, with the columns of `conform`; of a narrowed snapshot only those
+            that may change something, and bad rows.
+        dimension: The declaration.
+        counts: What each batch changes, by its id; empty before the comparison with the log.
+        overlap_groups: For the delivery key of a snapshot, what it shares with all snapshots that cover the same
+            entities.
+        narrowed: The narrowed snapshot, if `rows` are those of one.
+    """
+
+    stored: tuple[Batch, ...]
+    measured: tuple[PendingDelivery, ...]
+    other_results: Mapping[int, BatchResult]
+    unordered: Mapping[str, str]
+    rows: DataFrame
+    dimension: Dimension
+    overlap_groups: Mapping[DeliveryKey, object]
+    narrowed: NarrowedSnapshot | None = None
+    rejections: Mapping[str, BatchRejected] = field(default_factory=dict)
+    counts: Mapping[str, ChangeCounts] = field(default_factory=dict)
+    decisions: Decisions = field(init=False)
+
+    def __post_init__(self) -> None:
+        decisions = decide(self.measured, self.stored, self.other_results, lambda delivery: _rejection(delivery, self))
+        set_frozen_fields(self, decisions=decisions)
+
+    @property
+    def accepted(self) -> tuple[Batch, ...]:
+        """The accepted batches."""
+        return tuple(self._with_counts(delivery.batch) for delivery in self.decisions.accepted)
+
+    @property
+    def removed(self) -> tuple[Batch, ...]:
+        """The stored batches that accepted ones replace or withdraw."""
+        current = current_revisions(list(self.stored))
+        replaced = [current.get(batch.delivery_key) for batch in self.accepted]
+        return tuple(batch for batch in replaced if batch is not None and not batch.withdrawn)
+
+    @property
+    def batches_to_append(self) -> tuple[Batch, ...]:
+        """The batches for the log: accepted ones, and higher revisions with the content of the current one."""
+        return (*self.accepted, *(delivery.batch for delivery in self.decisions.same_content))
+
+    @property
+    def all_batches(self) -> tuple[Batch, ...]:
+        """Every batch of the log after the load."""
+        return (*self.stored, *self.batches_to_append)
+
+    @property
+    def has_row_times(self) -> bool:
+        """Whether the log has row-timed snapshots after the load (S4)."""
+        return any(batch.has_row_times for batch in self.all_batches)
+
+    @property
+    def results(self) -> tuple[BatchResult, ...]:
+        """The result of each delivery, in their order."""
+        return tuple(self._result_with_counts(result) for result in self.decisions.results)
+
+    @property
+    def row_count(self) -> int:
+        """The number of delivered rows; an upper bound of the entities in accepted batches."""
+        return sum(batch.rows for batch in self.accepted)
+
+    def change_records(self) -> DataFrame | None:
+        """Return the records of the accepted batches, one per key and position; None if they have none.
+
+        Bad rows with a readable key are included.
+        """
+        rows = self._accepted_rows()
+        if rows is None:
+            return None
+        rows = rows.where(F.col(KEY_READABLE))
+        rest, parts = F.lit(True), []
+        accepted = self.decisions.accepted
+        for rule, ids in by_tie_rule((delivery.batch.id, delivery) for delivery in accepted).items():
+            has_ties = F.col(BATCH).isin(ids) & (F.col(KIND) != BAD)
+            parts.append(MERGE_BY_TIE_RULE[rule](rows.where(has_ties), self.dimension))
+            rest = rest & ~has_ties
+        return union_all([rows.where(rest), *parts]).drop(*_FILE_COLUMNS)
+
+    def rows_without_key(self) -> DataFrame:
+        """Return the bad rows of the accepted batches whose business key is not readable."""
+        accepted = self._accepted_rows()
+        rows = self.rows.limit(0) if accepted is None else accepted.where(~F.col(KEY_READABLE))
+        return rows.drop(*_FILE_COLUMNS)
+
+    def _accepted_rows(self) -> DataFrame | None:
+        ids = [delivery.batch.id for delivery in self.decisions.accepted if not delivery.batch.withdrawn]
+        return self.rows.where(F.col(BATCH).isin(ids)) if ids else None
+
+    def with_counts(self, counts: Mapping[str, ChangeCounts]) -> IntakeResult:
+        """Return the result with what each batch changes."""
+        return replace(self, counts=counts)
+
+    def without(self, rejections: Sequence[BatchRejected]) -> IntakeResult:
+        """Return the result with these batches rejected; the lower revisions that they replaced are accepted (S34)."""
+        by_batch = {rejection.batch: rejection for rejection in rejections}
+        return replace(self, rejections={**self.rejections, **by_batch}, counts={})
+
+    def rejected_by_retire_guard(self) -> list[BatchRejected]:
+        """Return the rejections of snapshots that would retire too many entities (S27).
+
+        Only the first by position is returned among those that cover the same entities: what later ones would retire
+        depends on it.
+        """
+        snapshots = [
+            delivery
+            for delivery in self.decisions.accepted
+            if delivery.batch.is_snapshot and delivery.batch.retires and not delivery.batch.withdrawn
+        ]
+        first: dict[object, BatchRejected] = {}
+        for delivery in sorted(snapshots, key=lambda delivery: delivery.batch.position):
+            group = self.overlap_groups[delivery.batch.delivery_key]
+            rejection = self._retire_guard(delivery, self.dimension.source(delivery.batch.source).retire_guard)
+            if rejection and group not in first:
+                first[group] = rejection
+        return list(first.values())
+
+    def _retire_guard(self, delivery: PendingDelivery, guard: RetireGuard) -> BatchRejected | None:
+        counts = self.counts.get(delivery.batch.id, ChangeCounts())
+        in_plain = delivery.batch.entities - counts.unasserted
+        present = counts.asserted_present if delivery.batch.has_row_times else in_plain
+        existing = counts.retired + present + counts.asserted_bad
+        if "retire_guard" in delivery.delivery.allow or not guard.rejects(counts.retired, existing):
+            return None
+        return BatchRejected(
+            "RETIRE_GUARD",
+            delivery.batch.id,
+            omitted=counts.retired,
+            existing=existing,
+            share=f"{counts.retired / existing:.0%}",
+            limit=f"{guard.share:.0%}",
+        )
+
+    def _with_counts(self, batch: Batch) -> Batch:
+        counts = self.counts.get(batch.id, ChangeCounts())
+        return replace(batch, new=counts.new, changed=counts.changed, deleted=counts.deleted)
+
+    def _result_with_counts(self, result: BatchResult) -> BatchResult:
+        counts = self.counts.get(result.batch_id)
+        if result.outcome != "accepted" or counts is None:
+            return result
+        return replace(
+            result,
+            new=counts.new,
+            changed=counts.changed,
+            deleted=counts.deleted,
+            versions_opened=counts.new + counts.reopened,
+            versions_closed=counts.deleted + counts.reopened,
+        )
+
+
+def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected | None:
+    """Return why the content of a delivery is rejected, None if it is not."""
+    batch = delivery.batch
+    rejection = intake.rejections.get(batch.id)
+    if rejection is not None:
+        return rejection
+    if batch.scope is not None and len(batch.scope) > MAX_SCOPE_VALUES:
+        details = {"columns": ", ".join(batch.scope_columns), "limit": f"{MAX_SCOPE_VALUES:,}"}
+        return BatchRejected("SCOPE_TOO_LARGE", batch.id, **details)
+    if keys := intake.unordered.get(delivery.row_tag):
+        return BatchRejected("UNORDERED_CHANGES", batch.id, keys=keys)
+    limit = intake.dimension.source(batch.source).bad_row_limit
+    if batch.rows and batch.bad_rows > limit * batch.rows and "bad_rows" not in delivery.delivery.allow:
+        return BatchRejected(
+            "BAD_ROWS",
+            batch.id,
+            bad=batch.bad_rows,
+            rows=batch.rows,
+            share=f"{batch.bad_rows / batch.rows:.0%}",
+            limit=f"{limit:.0%}",
+            example=delivery.bad_reason,
+        )
+    return None
