@@ -267,7 +267,7 @@ def test_a_statement_that_changes_no_row_is_not_reported(opened: Warehouse) -> N
 
 def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:
     """However many rows each of them has."""
-    twice = spark.range(42).selectExpr("'r' AS rule", "concat('id=', id % 21) AS key")
+    twice = spark.range(42).selectExpr("'r' AS check", "concat('id=', id % 21) AS key")
     (result,) = check._results("dim_x", ["r"], twice)
     assert (result.count, len(result.keys)) == (42, check.MAX_KEYS)
     assert str(result).endswith(" and 1 more")
