@@ -22,6 +22,7 @@ WORK: dict[str, Callable[[int, int], Work]] = {
     "h": customers.unchanged,
     "i": customers.batches,
     "i-after": customers.after_many,
+    "j": sales.joined_sales,
 }
 """Builds each work item from its size and its number of changes; 0 changes is the number that the item has by itself.
 

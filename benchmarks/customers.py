@@ -85,13 +85,17 @@ def batches(size: int, changes: int) -> Work:
 
 
 def after_many(size: int, changes: int) -> Work:
-    """(i): one small feed after thousands of deliveries."""
+    """(i): one small feed after thousands of deliveries.
+
+    They are prepared in a few loads, because the work item measures what depends on the number of past deliveries and
+    their rows in the change log. The loads of (i) measure what depends on the number of past loads.
+    """
     number = changes or EARLIER_BATCHES
     files = _batch_files(size, number + 1)
     return Work(
         "i-after",
         size,
-        f"load of {ROWS_PER_BATCH} rows after {number} deliveries",
+        f"load of {ROWS_PER_BATCH} rows after {number} deliveries, prepared in few loads: their number matters",
         f"first-{size}-{number}",
         (_first_snapshot(size), *files[:-1]),
         (files[-1],),

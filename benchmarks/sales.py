@@ -114,6 +114,17 @@ class Customers:
 
         return rows
 
+    def expected_totals(self, end: int) -> Rows:
+        """Return the totals of the sales whose customer has a version, see `totals`."""
+
+        def rows(spark: SparkSession) -> DataFrame:
+            sales = self.sales(spark, 0, end).withColumn("effective_from", self.effective_from(late=False))
+            elapsed = F.unix_seconds("effective_from") - F.lit(data.seconds(data.FIRST))
+            change = F.floor(elapsed / self.step()).alias("change")
+            return totals(data.with_attributes(sales.where("effective_from IS NOT NULL").select(KEY, change, "amount")))
+
+        return rows
+
 
 def _is_late() -> Column:
     return data.bucket(3) < 10
@@ -135,6 +146,11 @@ def sales_of_large_key(size: int, _changes: int) -> Work:
     return _load("f-skew", size, customers, "fact load, one key has a tenth of the facts")
 
 
+def _stored_sales(customers: Customers, size: int) -> tuple[str, tuple[File, ...]]:
+    """Return the name and the deliveries of the state with this number of loaded sales."""
+    return f"{customers.id}-sales-{size}", (customers.file(), customers.sales_file("sales", 0, size))
+
+
 def _load(name: str, size: int, customers: Customers, description: str) -> Work:
     files = (customers.sales_file("sales", 0, size),)
     return Work(name, size, description, customers.id, (customers.file(),), files, customers.expected(size), table=FACT)
@@ -144,18 +160,41 @@ def second_sales(size: int, changes: int) -> Work:
     """(f): a second load of facts into `size` stored ones."""
     number = changes or min(SECOND_LOAD, size // 10)
     customers = Customers(number, 5)
-    stored = customers.sales_file("sales", 0, size)
+    state, base = _stored_sales(customers, size)
     second = customers.sales_file("more-sales", size, size + number)
     return Work(
         "f-second",
         size,
         "second fact load into stored facts",
-        f"{customers.id}-sales-{size}",
-        (customers.file(), stored),
+        state,
+        base,
         (second,),
         customers.expected(size + number),
         changes=number,
         table=FACT,
+    )
+
+
+def joined_sales(size: int, _changes: int) -> Work:
+    """(j): a query that joins stored facts with their dimension."""
+    customers = Customers(min(SECOND_LOAD, size // 10), 5)
+    state, base = _stored_sales(customers, size)
+    return Work(
+        "j",
+        size,
+        "aggregate of facts by attributes of the version at the time of the sale",
+        state,
+        base,
+        (),
+        customers.expected_totals(size),
+        table=FACT,
+    )
+
+
+def totals(sales: DataFrame) -> DataFrame:
+    """Return the totals by two attributes of the customer; `credit_limit` differs from version to version."""
+    return sales.groupBy("status", "segment").agg(
+        F.count("*").alias("sales"), F.sum("amount").alias("amount"), F.sum("credit_limit").alias("credit_limit")
     )
 
 

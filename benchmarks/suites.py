@@ -35,13 +35,14 @@ FULL = (
     Step((("c", MILLION, 25_000), ("c", MILLION, 1_000), ("d", MILLION, 25_000)), 3),
     Step((("first", MILLION, 0),), 3),
     Step((("e1", 50_000, 0), ("e", 50_000, 0)), 3),
+    Step((("j", 3 * MILLION, 0),), 3),
     Step((("f", 10 * MILLION, 0), ("f-versions", 10 * MILLION, 0), ("f-skew", 10 * MILLION, 0)), 2),
     Step((("g", 10 * MILLION, 0),), 2),
     Step((("a", 10 * MILLION, 0),), 2, ("documented_merge", "scd_pipeline")),
     Step((("c", 10 * MILLION, 25_000), ("c", 10 * MILLION, 1_000)), 3, ("prefiltered_merge", "scd_pipeline")),
     Step((("i", 100_000, 300), ("i-after", 100_000, 5_000)), 1),
     Step((("f-second", 3 * MILLION, 300_000), ("f-second", 30 * MILLION, 300_000)), 2),
-    Step((("c", 30 * MILLION, 25_000),), 3, ("prefiltered_merge", "scd_pipeline")),
+    Step((("c", 30 * MILLION, 25_000), ("c", 30 * MILLION, 1_000)), 3, ("prefiltered_merge", "scd_pipeline")),
 )
 """What the comparisons of `targets.TARGETS` need, the most telling first: the time may end before all is done."""
 

@@ -69,6 +69,7 @@ def _last_ten(series: Sequence[float]) -> Sequence[float]:
 _A, _F, _FEED = Figure("a", MILLION), 10 * MILLION, Figure("c", MILLION, 25_000)
 _LARGE_FEED = replace(_FEED, size=10 * MILLION)
 _BATCHES = Figure("i", 100_000, 300, part=_first_ten)
+_QUERY = Figure("j", 3 * MILLION, contestant="stored_key_join")
 _SECOND = Figure("f-second", 3 * MILLION, 300_000)
 
 
@@ -102,6 +103,7 @@ TARGETS = (
     Target("(h) unchanged / comparison", *_against(Figure("h", MILLION), "comparison"), 1.6),
     Target("(i) last ten / first ten loads", replace(_BATCHES, part=_last_ten), _BATCHES, 1.3),
     Target("(i) after 5,000 deliveries / first ten", Figure("i-after", 100_000, 5_000), _BATCHES, 1.3),
+    Target("(j) stored key / as-of join", *_against(_QUERY, "as_of_join"), 1.0),
 )
 
 

@@ -18,7 +18,8 @@ import benchmarks
 from benchmarks.contestants.contestant import Contestant, Site
 from benchmarks.data import ATTRIBUTES, VERSION_COLUMNS
 from benchmarks.programs.request import Snapshot
-from benchmarks.work import File, Work
+from benchmarks.sales import SALE_COLUMNS
+from benchmarks.work import DIMENSION, File, Work
 
 _FOLDER = Path(benchmarks.__file__).parent
 
@@ -41,18 +42,21 @@ class _Program(Contestant):
     def rows(self, work: Work, site: Site) -> DataFrame:
         export = site.state / "export.parquet"
         self._run(site, (), str(export))
-        return site.spark.read.parquet(str(export)).select(*VERSION_COLUMNS)
+        columns = VERSION_COLUMNS if work.table == DIMENSION else SALE_COLUMNS
+        return site.spark.read.parquet(str(export)).select(*columns)
 
     def _run(self, site: Site, files: Sequence[File], export: str = "") -> None:
+        threads = site.spark.sparkContext.defaultParallelism
         request = {
             "state": str(site.state),
             "snapshots": [asdict(Snapshot(str(site.delivery(file)), str(file.at))) for file in files],
             "export": export,
             "attributes": ATTRIBUTES,
-            "threads": site.spark.sparkContext.defaultParallelism,
+            "threads": threads,
         }
         python = site.environments / self.environment / "bin" / "python"
-        run_program([str(python), "-m", f"benchmarks.programs.{self.program}", json.dumps(request)], site.state)
+        command = [str(python), "-m", f"benchmarks.programs.{self.program}", json.dumps(request)]
+        run_program(command, site.state, {"POLARS_MAX_THREADS": str(threads)})
 
 
 class DuckDbSql(_Program):
@@ -63,6 +67,26 @@ class DuckDbSql(_Program):
     state_of = "duckdb_sql"
     program = "duckdb_sql"
     environment = "duckdb"
+
+
+class DuckDbAsOf(_Program):
+    """The ASOF JOIN of DuckDB."""
+
+    name = "duckdb_asof"
+    description = "ASOF JOIN of DuckDB, a process"
+    state_of = "duckdb_asof"
+    program = "duckdb_asof"
+    environment = "duckdb"
+
+
+class PolarsAsOf(_Program):
+    """The join_asof of Polars."""
+
+    name = "polars_asof"
+    description = "join_asof of Polars, a process"
+    state_of = "polars_asof"
+    program = "polars_asof"
+    environment = "polars"
 
 
 class DbtSnapshot(_Program):

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from benchmarks.contestants.contestant import Contestant
 from benchmarks.contestants.floors import Comparison, EmptyAppend, KeyScan, PlainWrite
-from benchmarks.contestants.joins import PlainJoin, UnionWindow
+from benchmarks.contestants.joins import AsOfJoin, PlainJoin, StoredKeyJoin, UnionWindow
+from benchmarks.contestants.mack import MackUpsert
 from benchmarks.contestants.merges import DocumentedMerge, PrefilteredMerge, TwoPassMerge
 from benchmarks.contestants.pipeline import Pipeline, PipelineDimension, PipelineReload
 from benchmarks.contestants.pipeline_process import PipelineProcess
-from benchmarks.contestants.processes import DbtSnapshot, DeltaRsMerge, DltScd2, DuckDbSql, SqlMeshScd2
+from benchmarks.contestants.processes import (
+    DbtSnapshot,
+    DeltaRsMerge,
+    DltScd2,
+    DuckDbAsOf,
+    DuckDbSql,
+    PolarsAsOf,
+    SqlMeshScd2,
+)
 
 CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
     "first": (PlainWrite, Pipeline, PipelineDimension),
@@ -16,6 +25,7 @@ CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
         DocumentedMerge,
         PrefilteredMerge,
         TwoPassMerge,
+        MackUpsert,
         Comparison,
         DuckDbSql,
         DbtSnapshot,
@@ -30,14 +40,15 @@ CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
     "d": (Pipeline, PipelineDimension),
     "e": (Pipeline,),
     "e1": (Pipeline,),
-    "f": (PlainJoin, UnionWindow, Pipeline),
-    "f-versions": (PlainJoin, UnionWindow, Pipeline),
-    "f-skew": (PlainJoin, UnionWindow, Pipeline),
+    "f": (PlainJoin, UnionWindow, DuckDbAsOf, PolarsAsOf, Pipeline),
+    "f-versions": (PlainJoin, UnionWindow, DuckDbAsOf, PolarsAsOf, Pipeline),
+    "f-skew": (PlainJoin, UnionWindow, DuckDbAsOf, PolarsAsOf, Pipeline),
     "f-second": (Pipeline,),
     "g": (Pipeline, PipelineReload),
     "h": (Comparison, Pipeline, PipelineDimension),
     "i": (Pipeline,),
     "i-after": (Pipeline,),
+    "j": (AsOfJoin, StoredKeyJoin),
 }
 
 

