@@ -12,7 +12,6 @@ from dagster.components.core.package_entry import discover_entry_point_package_o
 from dagster.components.core.snapshot import get_package_entry_snap
 from dagster.components.testing.utils import create_defs_folder_sandbox
 from dagster_shared.serdes.objects.package_entry import ComponentFeatureData, ScaffoldTargetTypeData
-from scd_pipeline.components.names import ATTEMPTS_TAG
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
@@ -21,6 +20,7 @@ from scd_pipeline.declaration import Attribute, Declarations, Dimension, Fact, F
 from scd_pipeline.defs.dimensions import template_vars
 from scd_pipeline.errors import ConflictError, SetupError
 from scd_pipeline.load.retry import Retry
+from scd_pipeline.operations.dagster_names import ATTEMPTS_TAG
 from scd_pipeline_tests.orchestration.fake_loads import NoWarehouse
 from scd_pipeline_tests.semantics.specification import requirement
 

@@ -119,7 +119,7 @@ def test_an_award_has_the_status_of_its_recipient_on_its_day(own_tables: OwnTabl
         | A1       | active                 |
         | A2       | debarred               |
         """,
-        records(queries.as_of_join(warehouse, awards, dimension, time="at")),
+        records(queries.join_as_of(warehouse, awards, dimension, time="at")),
     )
 
 
