@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import re
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -46,10 +47,11 @@ def environment(environments: Path, *, cores: int, memory: str) -> dict[str, str
 
 
 def _contestant_versions(environments: Path) -> dict[str, str]:
-    """Return the versions of the packages in the environments of contestants, as `<environment>: <package>`."""
+    """Return the versions of the packages in the environments that exist, as `<environment>: <package>`."""
     return {
         f"{file.stem}: {package}": _version(package, environments / file.stem)
         for file in sorted(_REQUIREMENTS.glob("*.txt"))
+        if (environments / file.stem).exists()
         for package in _required_packages(file)
     }
 
@@ -70,10 +72,11 @@ def _version(package: str, environment: Path | None = None) -> str:
 
 
 def _java_version() -> str:
-    """Return the version in the `release` file of Spark's Java."""
-    java = (install(Environment.from_env()).java_home / "bin" / "java").resolve()
-    lines = _lines(str(java.parents[1] / "release"))
-    return next((line.partition("=")[2].strip('"') for line in lines if line.startswith("JAVA_VERSION=")), "unknown")
+    """Return the version of Spark's Java."""
+    java = install(Environment.from_env()).java_home / "bin" / "java"
+    result = subprocess.run([str(java), "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'version "([^"]+)"', result.stderr + result.stdout)
+    return version[1] if version else "unknown"
 
 
 def _processor() -> str:
