@@ -194,7 +194,7 @@ def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> 
     damage(played, DAMAGES["an unknown player"])
     versions = played.table("dim_player").last_commit().newest
     plan = repair(played, PLAYER, now=NOW, actor="ann", dry_run=True)
-    assert (dict(plan.rows), plan.commit) == ({"remove": 1}, None)
+    assert (dict(plan.row_counts), plan.commit) == ({"remove": 1}, None)
     assert played.table("dim_player").last_commit().newest == versions
     repair(played, PLAYER, now=NOW, actor="ann")
     assert rows(played) == before
