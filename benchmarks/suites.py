@@ -61,7 +61,7 @@ _IN_THE_SESSION = (
 
 def smallest(size: int) -> tuple[Step, ...]:
     """Return one load of a dimension, for a test of seconds: the loads of the quick benchmark need a minute or more."""
-    return (Step((("a", size, 0),), 1, ("documented_merge", "prefiltered_merge", "two_pass_merge", "scd_pipeline")),)
+    return (Step((("a", size, 0),), 1, ("documented_merge", "scd_pipeline")),)
 
 
 def quick(size: int) -> tuple[Step, ...]:

@@ -213,6 +213,7 @@ def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkey
     assert len(transitions(opened)) == 6
 
 
+@pytest.mark.slow
 @rule("S17", "S21")
 def test_a_failed_thread_does_not_fail_the_recording(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = []

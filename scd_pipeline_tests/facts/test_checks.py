@@ -212,6 +212,7 @@ def test_an_attribute_declared_since_the_last_delivery_violates_no_invariant(pla
         assert load(played, PLAY_SINCE).row_counts in ({"overwrite": 3}, {})
 
 
+@pytest.mark.slow
 def test_a_missing_dimension_is_reported(recorded: Warehouse) -> None:
     assert check.check_dimension(recorded, PLAYER, ["one_current_version"])
     shutil.rmtree(Path(recorded.path) / "dim_player")
@@ -241,6 +242,7 @@ def test_each_missing_table_is_reported_with_its_repair(played: Warehouse, tmp_p
     assert reported == {table: [f"{table} does not exist; {repair}"] for table, repair in REPAIRS.items()}
 
 
+@pytest.mark.slow
 def test_a_table_that_was_never_created_is_not_reported(opened: Warehouse) -> None:
     """A dimension that is loaded without being recorded has no audit."""
     assert check.check_dimension(opened, PLAYER) == check.check_fact(opened, PLAY) == ()
@@ -249,6 +251,7 @@ def test_a_table_that_was_never_created_is_not_reported(opened: Warehouse) -> No
     assert [str(finding) for finding in check.check_dimension(opened, PLAYER) if not finding.passed] == []
 
 
+@pytest.mark.slow
 def test_a_statement_that_changes_no_row_is_not_reported(opened: Warehouse) -> None:
     ingest_and_apply(opened, PLAYER, [players("1", W)])
     player = opened.table("dim_player").identifier

@@ -112,7 +112,7 @@ def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> Non
 
 
 @requirement("X1", "X2", "X3")
-@pytest.mark.parametrize("profile", ["dlt", "elevata"])
+@pytest.mark.parametrize("profile", ["dlt", pytest.param("elevata", marks=pytest.mark.slow)])
 def test_a_history_is_the_same_in_each_profile(opened: Warehouse, recorded: Warehouse, profile: str) -> None:
     """The history of one player, each profile in a table of its own."""
     other = replace(PLAYER, name=f"dim_player_{profile}", profile=profile)

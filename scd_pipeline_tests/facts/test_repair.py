@@ -37,6 +37,7 @@ DAMAGES = {
 }
 RARE = (
     "another value",
+    "a player without a key",
     "another key",
     "a reserved key",
     "a deleted version",
@@ -150,6 +151,7 @@ def test_a_hash_and_an_end_that_do_not_belong_to_the_row_are_repaired(opened: Wa
         assert rows(opened) == before
 
 
+@pytest.mark.slow
 def test_a_commit_without_an_effect_is_accepted(recorded: Warehouse) -> None:
     """The repair changes no row, and the next load is not rejected."""
     damage(recorded, "UPDATE {t} SET tier = tier")

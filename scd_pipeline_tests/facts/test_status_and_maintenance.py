@@ -205,6 +205,7 @@ def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Wa
     assert tiers() == before
 
 
+@pytest.mark.slow
 @requirement("F46")
 def test_a_load_combines_small_files_after_a_number_of_commits(
     opened: Warehouse, monkeypatch: pytest.MonkeyPatch

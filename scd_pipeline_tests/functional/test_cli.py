@@ -343,6 +343,7 @@ def test_declarations_need_no_spark() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 def test_deliveries_of_one_date_are_listed_with_their_channels(
     remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from scd_pipeline_tests.generative.journal import ROOT, code
 from scd_pipeline_tests.generative.scenario_warehouse import DOUBLE, ORDER, PASS, ScenarioWarehouse, Site, Way
 
 QUICK = 10
-AT_ONCE = (s.CUSTOMER, s.PLAYER)
+AT_ONCE = (s.CUSTOMER,)
 LATER = [pytest.param(shape, marks=pytest.mark.slow) for shape in s.SHAPES if shape not in AT_ONCE]
 DELETED = [
     pytest.param(shape, marks=() if shape.name == "player_deleted" else pytest.mark.slow) for shape in s.DELETED_SHAPES

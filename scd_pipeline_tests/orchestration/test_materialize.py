@@ -149,6 +149,7 @@ def test_the_checks_of_a_failed_run_are_evaluated_and_send_alerts(
     assert (passed["one_current_version"], passed["sources_are_on_time"]) == (False, False)
 
 
+@pytest.mark.slow
 def test_a_failed_run_without_a_new_delivery_has_an_event_of_the_table(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
@@ -364,6 +365,7 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
     assert (batch["source"], batch["delivery"]) == ("crm", "2024-01-01")
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S23")
 def test_the_step_of_a_dimension_writes_its_reserved_member(
     spark: SparkSession, warehouse: Path, customer: Dimension

@@ -118,6 +118,7 @@ def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables:
     assert [(e.code, e.field) for e in error.value.errors] == [("TABLE_HAS_ATTRIBUTE", "attributes.email")]
 
 
+@pytest.mark.slow
 @rule("S19", "S20")
 def test_a_snapshot_from_before_a_rename_still_provides_the_renamed_attribute(own_tables: OwnTables) -> None:
     """After a late delivery, the values that it provided under the former name are in effect again."""

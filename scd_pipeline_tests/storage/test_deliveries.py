@@ -110,11 +110,21 @@ def test_a_version_after_a_rejected_one_is_read_whole(spark: SparkSession, tmp_p
 @pytest.mark.parametrize(
     ("values", "types", "attribute"),
     [
-        ((Decimal("150"), Decimal("1.50")), (pyarrow.decimal128(3, 0), pyarrow.decimal128(3, 2)), "decimal(12,2)"),
-        ((datetime(2024, 1, 1),) * 2, (pyarrow.timestamp("us"), pyarrow.timestamp("us", tz="UTC")), "timestamp"),
-        ((True, 1), (pyarrow.bool_(), pyarrow.int32()), "string"),
+        pytest.param(
+            (Decimal("150"), Decimal("1.50")),
+            (pyarrow.decimal128(3, 0), pyarrow.decimal128(3, 2)),
+            "decimal(12,2)",
+            id="scale",
+        ),
+        pytest.param(
+            (datetime(2024, 1, 1),) * 2,
+            (pyarrow.timestamp("us"), pyarrow.timestamp("us", tz="UTC")),
+            "timestamp",
+            id="time zone",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param((True, 1), (pyarrow.bool_(), pyarrow.int32()), "string", id="boolean", marks=pytest.mark.slow),
     ],
-    ids=["scale", "time zone", "boolean"],
 )
 def test_a_corrected_type_is_other_content(
     spark: SparkSession, tmp_path: Path, values: tuple[object, object], types: tuple[Any, Any], attribute: str

@@ -27,7 +27,9 @@ SECOND = """
 
 
 @requirement("F68")
-@pytest.mark.parametrize(("option", "share"), [("", "55%"), ("rapid_change_limit: 0.6", "")])
+@pytest.mark.parametrize(
+    ("option", "share"), [("", "55%"), pytest.param("rapid_change_limit: 0.6", "", marks=pytest.mark.slow)]
+)
 def test_a_load_reports_an_attribute_that_opens_versions_of_more_than_half_of_the_entities(
     own_tables: OwnTables, option: str, share: str
 ) -> None:
