@@ -195,7 +195,7 @@ def test_a_fact_load_survives_the_loss_of_a_worker(cluster: Cluster, warehouse: 
         result = run.load(opened, PLAY, [plays("1", PLAYS)], progress=messages.append)
     assert len(killed) == 1, messages
     assert killed[0].process.poll() == -signal.SIGKILL
-    assert result.rows == {"open": 3}
+    assert result.row_counts == {"open": 3}
     assert_same_rows(
         """
         | play | coins | player_tier | partner_tier |
