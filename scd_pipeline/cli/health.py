@@ -264,8 +264,7 @@ def _status_summary(current: Status) -> str:
     from scd_pipeline.texts import pluralize
 
     pending = sum(len(source.pending) for source in current.sources)
-    unread = any(source.rejected is None for source in current.sources)
-    rejected = "" if unread else f"{sum(len(source.rejected or ()) for source in current.sources)} rejected, "
+    rejected = "" if current.rejected_count is None else f"{current.rejected_count} rejected, "
     quarantined = sum(source.quarantined for source in current.sources)
     behind = sum(bool(t.lag or t.audit_lag or t.dimensions_ahead) for t in current.tables)
     damaged = sum(bool(table.damage) for table in current.tables)

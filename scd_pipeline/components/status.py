@@ -58,7 +58,7 @@ def status_asset(
 def _metadata(report: Status) -> dict[str, Any]:
     return {
         "pending_deliveries": sum(len(source.pending) for source in report.sources),
-        **_rejected_count(report),
+        **({} if report.rejected_count is None else {"rejected_deliveries": report.rejected_count}),
         "rows_quarantined": sum(source.quarantined for source in report.sources),
         "pending_commits": sum(table.lag + table.audit_lag for table in report.tables),
         "stale_facts": sum(bool(table.dimensions_ahead) for table in report.tables),
@@ -66,12 +66,6 @@ def _metadata(report: Status) -> dict[str, Any]:
         "sources": dg.MetadataValue.table([_source_record(source) for source in report.sources]),
         "tables": dg.MetadataValue.table([_table_record(table) for table in report.tables]),
     }
-
-
-def _rejected_count(report: Status) -> dict[str, int]:
-    if any(source.rejected is None for source in report.sources):
-        return {}
-    return {"rejected_deliveries": sum(len(source.rejected or ()) for source in report.sources)}
 
 
 def _source_record(source: SourceStatus) -> dg.TableRecord:

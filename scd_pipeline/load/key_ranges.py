@@ -40,20 +40,25 @@ def key_range(entities: DataFrame, row_limit: int, dimension: Dimension) -> Colu
         return F.lit(True)
     figures = []
     for number, name in enumerate(ddl):
-        figures += [_text(F.min(col(name))).alias(f"{_LOWEST}_{number}")]
-        figures += [_text(F.max(col(name))).alias(f"{_HIGHEST}_{number}")]
         if row_limit <= _MAX_LISTED:
             figures.append(F.collect_set(_text(col(name))).alias(f"{_VALUES}_{number}"))
+        else:
+            figures.append(_text(F.min(col(name))).alias(f"{_LOWEST}_{number}"))
+            figures.append(_text(F.max(col(name))).alias(f"{_HIGHEST}_{number}"))
     (bounds,) = entities.agg(*figures).collect()
-    return all_of([_condition(bounds, number, name, ddl[name]) for number, name in enumerate(ddl)])
+    condition = _is_listed if row_limit <= _MAX_LISTED else _is_between
+    return all_of([condition(bounds, number, name, ddl[name]) for number, name in enumerate(ddl)])
 
 
-def _condition(bounds: Row, number: int, name: str, ddl: str) -> Column:
+def _is_listed(bounds: Row, number: int, name: str, ddl: str) -> Column:
+    values = [_literal(value, ddl) for value in sorted(bounds[f"{_VALUES}_{number}"])]
+    return col(name).isin(*values) if values else F.lit(True)  # if all keys are NULL, they equal none
+
+
+def _is_between(bounds: Row, number: int, name: str, ddl: str) -> Column:
     lowest, highest = bounds[f"{_LOWEST}_{number}"], bounds[f"{_HIGHEST}_{number}"]
-    if lowest is None:  # all keys are NULL, and equal none
+    if lowest is None:  # as above
         return F.lit(True)
-    if f"{_VALUES}_{number}" in bounds:
-        return col(name).isin(*[_literal(value, ddl) for value in sorted(bounds[f"{_VALUES}_{number}"])])
     return (col(name) >= _literal(lowest, ddl)) & (col(name) <= _literal(highest, ddl))
 
 

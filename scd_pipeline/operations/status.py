@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.history_table import history_error
 from scd_pipeline.delta.upstream import damage
@@ -86,6 +87,12 @@ class Status:
     sources: tuple[SourceStatus, ...]
     tables: tuple[TableStatus, ...]
 
+    @property
+    def rejected_count(self) -> int | None:
+        """The number of pending deliveries that a load would reject; None if not all of them were read."""
+        counts = [None if source.rejected is None else len(source.rejected) for source in self.sources]
+        return None if None in counts else sum(count or 0 for count in counts)
+
 
 def status(
     warehouse: Warehouse,
@@ -141,11 +148,14 @@ def _source_statuses(
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
     bad_rows = _bad_rows_by_batch(log)
-    pending, rejected = _pending(warehouse, dimension, fact, batches, plan_pending=plan_pending)
+    pending, results, problems = _pending(warehouse, dimension, fact, batches, plan_pending=plan_pending)
+    rejected = [result for result in results or () if result.outcome == "rejected"]
     statuses = []
     for source in dimension.sources:
         source_batches = [batch for batch in in_effect if batch.source == source.name]
         delivery, at = last.get(source.name, ("", None))
+        source_pending = tuple(d.name for d in pending if d.source == source.name)
+        source_rejected = tuple(f"{b.delivery} [{b.code}]: {b.problem}" for b in rejected if b.source == source.name)
         statuses.append(
             SourceStatus(
                 table=dimension.name,
@@ -154,8 +164,8 @@ def _source_statuses(
                 last_delivery=delivery,
                 last=at,
                 age=to_utc(now) - at if at else None,
-                pending=tuple(d.name for d in pending if d.source == source.name),
-                rejected=rejected(source.name),
+                pending=source_pending,
+                rejected=None if results is None and source_pending else (*problems, *source_rejected),
                 quarantined=sum(bad_rows.get(batch.records_batch_id, 0) for batch in source_batches),
             )
         )
@@ -171,24 +181,21 @@ def _bad_rows_by_batch(log: ChangeLog) -> dict[str, int]:
 
 def _pending(
     warehouse: Warehouse, dimension: Dimension, fact: Fact | None, stored: Sequence[Batch], *, plan_pending: bool
-) -> tuple[list[Delivery], Callable[[str], tuple[str, ...] | None]]:
-    """Return the deliveries that are not loaded, and by source which of them a load would reject (`SourceStatus`).
+) -> tuple[list[Delivery], Sequence[BatchResult] | None, list[str]]:
+    """Return the deliveries that are not loaded, the results that a load of them would have, and what prevents it.
 
-    An error in one table does not hide the status of the others.
+    The results are None if there are deliveries and no load is planned. An error in one table does not hide the status
+    of the others.
     """
     pending: list[Delivery] = []
     try:
         pending = pending_deliveries(dimension, select_deliveries(dimension, warehouse.spark), stored)
-        if pending and not plan_pending:
-            return pending, lambda source: None if any(d.source == source for d in pending) else ()
-        results = plan(warehouse, fact or dimension, pending).results if pending else ()
+        if not pending:
+            return [], [], []
+        results = plan(warehouse, fact or dimension, pending).results if plan_pending else None
     except ScdError as error:
-        text = f"all deliveries: {error}"
-        return pending, lambda source: (text,)
-    rejected = [result for result in results if result.outcome == "rejected"]
-    return pending, lambda source: tuple(
-        f"{result.delivery} [{result.code}]: {result.problem}" for result in rejected if result.source == source
-    )
+        return pending, [], [f"all deliveries: {error}"]
+    return pending, results, []
 
 
 def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:
