@@ -280,8 +280,8 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(
-        "{attempts} attempts met a write conflict, lost computed rows or read an expired table version; expected one "
-        "of them to commit; the last error: {last}",
+        "each attempt ({attempts}) met a write conflict, lost computed rows or read an expired table version; "
+        "expected one of them to commit; the last error: {last}",
         "repeat the operation when no other program writes to the table and the cluster loses no executors: it "
         "completes what the attempts left unfinished",
     ),
@@ -335,6 +335,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "the number of attempts is {attempts}; expected a whole number of at least 1",
         "pass 1 for a load without a retry, or a larger number",
     ),
+    "NOT_A_RETRY": Condition("{value} is invalid; expected a Retry", "pass `Retry(attempts=3)`"),
     "TABLES_NOT_LISTED": Condition(
         "the tables of a remote folder cannot be listed; expected the declarations of the tables",
         "name the declarations (--declarations or SCD_DECLARATIONS), or the tables in SQL as delta.`{path}/<table>`",

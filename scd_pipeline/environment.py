@@ -105,13 +105,15 @@ class Environment:
     )
     overdue_hours: str = field(
         metadata=_variable(
-            "SCD_OVERDUE_HOURS", "hours without a delivery after which a source or table is overdue", "never overdue"
+            "SCD_OVERDUE_HOURS",
+            "hours after which a source without a new delivery, or a table without a load, is overdue",
+            "never overdue",
         ),
     )
     docs_url: str = field(
         metadata=_variable(
             "SCD_DOCS_URL",
-            "URL or folder of the documentation, to which checks link",
+            "URL of the Markdown files of `docs`, to which checks link; for `scd checklist` also their folder",
             "no links, and `docs` of a clone",
         ),
     )

@@ -159,6 +159,8 @@ class Pipeline:
         if isinstance(declared, Dimension):
             _log_warnings(declared.warnings)
         text = _text("run_id", run_id)
+        if retry is not None and not isinstance(retry, Retry):
+            raise UsageError("NOT_A_RETRY", "retry", value=short_repr(retry))
         result = load(self.warehouse, declared, selected, run_id=text, retry=retry, progress=_log.info)
         _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []

@@ -89,7 +89,7 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     help="Repair a table of another program, which has no change log: remove overlaps of its versions.",
 )
 @click.option(
-    "--actor", default="", metavar="NAME", help="Person who repairs, for the audit [default: the user's name]."
+    "--actor", default="", metavar="NAME", help="Person who repairs, for the audit [default: user:NAME of the user]."
 )
 @click.option(
     "--reason", default="repair", metavar="TEXT", help="Reason of the repair, for the audit [default: repair]."

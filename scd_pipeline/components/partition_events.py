@@ -136,7 +136,7 @@ def record_rejected(
     """
     context.instance.add_dynamic_partitions(partitions_name(report.table), sorted(rejected))
     for key, batch in sorted(rejected.items()):
-        reason = {"outcome": "rejected", "code": batch.code, "problem": batch.problem, "fix": batch.fix}
+        reason = {"outcome": batch.outcome, "code": batch.code, "problem": batch.problem, "fix": batch.fix}
         if key in file_versions:
             reason[load_metadata.FILE] = file_versions[key]
         for suffix in report.suffixes:

@@ -49,8 +49,8 @@ class Delivery:
     - `actor`, `reason`, `correlation_id`: who changed the rows, why, and an id of the change, for the audit (S21)
     - `allow`: the rules to override: "bad_rows", "retire_guard"
     - `withdrawn`: undoes the delivery; without a revision, whatever its current one is
-    - `sealed`: not read again once it was accepted, because its revision identifies its content, as the modification
-      time of a file does
+    - `sealed`: not read again once it was accepted, because its revision identifies its content, as the time of the
+      last change of a file does
     - `is_overwritten_in_place`: the source has only the latest content of the delivery, as a file or a partition
       does; content that differs from the current revision is a higher one, whatever its time
     - `unchanged_since`: the revision since which the source has not changed the content; a delivery of which this

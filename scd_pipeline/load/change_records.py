@@ -222,17 +222,18 @@ def _entities_that_may_change(
     Without snapshots they are the delivered entities, and those of removed records.
     """
     dimension, log_rows = state.dimension, state.log.rows()
+    keys = [col(name) for name in dimension.key_names]
     if intake.narrowed is not None:
-        keys = [col(name) for name in dimension.key_names]
         entities = delivered.select(*keys).unionByName(intake.narrowed.omitted)
         return _entities(entities, intake.narrowed.row_limit, dimension)
     if not state.log.exists or has_few_records(state.log.commit.records, intake.row_count):
         return None
     if not batches.new_snapshots:
+        if not intake.removed:
+            return _entities(delivered.select(*keys), intake.row_count, dimension)
         removed = records_in_batches(log_rows, _removed_record_ids(intake))
-        entities = affected_keys(delivered, removed, dimension)
-        # The keys are read twice: those of removed records would be read from the log.
-        entities = checkpoint(entities) if intake.removed else entities
+        # The keys are read twice: without a checkpoint, those of removed records would be read from the log each time.
+        entities = checkpoint(affected_keys(delivered, removed, dimension))
         return _entities(entities, intake.row_count + _removed_limit(state, intake), dimension)
     if state.table_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
         return None

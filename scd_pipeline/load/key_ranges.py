@@ -32,7 +32,8 @@ def key_range(entities: DataFrame, row_limit: int, dimension: Dimension) -> Colu
 
     Returns:
         TRUE if no part of the key has a type by whose statistics rows are skipped without a doubt: text, a whole
-        number, a decimal or a date. NULL or FALSE for a row whose key is NULL.
+        number, a decimal or a date. FALSE if there are no entities, so that nothing is read. NULL or FALSE for a row
+        whose key is NULL.
     """
     types = {key.name: parse_type(key.type) for key in dimension.business_key}
     ddl = {name: t.ddl() for name, t in types.items() if isinstance(t, Decimal) or t.ddl() in _COMPARABLE}
@@ -52,13 +53,13 @@ def key_range(entities: DataFrame, row_limit: int, dimension: Dimension) -> Colu
 
 def _is_listed(bounds: Row, number: int, name: str, ddl: str) -> Column:
     values = [_literal(value, ddl) for value in sorted(bounds[f"{_VALUES}_{number}"])]
-    return col(name).isin(*values) if values else F.lit(True)  # if all keys are NULL, they equal none
+    return col(name).isin(*values) if values else F.lit(False)  # no key, or only NULL, which equals none
 
 
 def _is_between(bounds: Row, number: int, name: str, ddl: str) -> Column:
     lowest, highest = bounds[f"{_LOWEST}_{number}"], bounds[f"{_HIGHEST}_{number}"]
     if lowest is None:  # as above
-        return F.lit(True)
+        return F.lit(False)
     return (col(name) >= _literal(lowest, ddl)) & (col(name) <= _literal(highest, ddl))
 
 

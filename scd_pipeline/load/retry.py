@@ -14,6 +14,8 @@ from scd_pipeline.frames import is_checkpoint_lost
 
 Progress = Callable[[str], None]
 Result = TypeVar("Result")
+_LONGEST_WAIT = 60
+"""The largest number of seconds between two attempts, without jitter."""
 
 
 def ignore_progress(message: str) -> None:
@@ -24,7 +26,8 @@ def ignore_progress(message: str) -> None:
 class Retry:
     """How often a load is attempted, and how long it waits between attempts.
 
-    The n-th wait, counted from 0, is 2^n + 0.1 n seconds, plus up to `jitter` times that, by `random`.
+    The n-th wait, counted from 0, is 2^n + 0.1 n seconds, at most a minute, plus up to `jitter` times that, by
+    `random`.
 
     Raises:
         UsageError: `attempts` is not a whole number of at least 1.
@@ -46,8 +49,8 @@ class Retry:
 
 def shortest_wait(attempt: int) -> float:
     """Return the seconds to wait after the attempt of this number, counted from 0, without jitter."""
-    seconds: float = 2**attempt + 0.1 * attempt
-    return seconds
+    seconds: float = 2 ** min(attempt, _LONGEST_WAIT) + 0.1 * attempt
+    return min(seconds, _LONGEST_WAIT)
 
 
 def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, progress: Progress) -> Result:

@@ -39,7 +39,9 @@ def in_range(spark: SparkSession, ddl: str, stored: list[Any], keys: list[Any]) 
         ("date", [date(1, 1, 1), date(2024, 2, 29), date(9999, 12, 31)], [date(1, 1, 1)], [date(1, 1, 1)]),
         ("decimal(38,10)", [Decimal("0.1"), Decimal("-" + "9" * 28)], [Decimal("0.1")], [Decimal("0.1000000000")]),
         ("double", [0.0, float("nan")], [float("nan")], [0.0, float("nan")]),  # NaN has no statistics
-        ("bigint", [1, 2], [None], [1, 2]),
+        ("bigint", [1, 2], [None], []),
+        ("bigint", [1, 2], [], []),
+        ("bigint", [1, 2], [None] * 11, []),
     ],
 )
 def test_rows_outside_of_the_range_are_not_read(

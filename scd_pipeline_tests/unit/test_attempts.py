@@ -16,11 +16,18 @@ from scd_pipeline.cli import loads
 from scd_pipeline.cli.context import Settings
 from scd_pipeline.declaration import Dimension, Snapshot, Source, describe
 from scd_pipeline.errors import ConflictError, RetriesExhausted, UsageError
-from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
+from scd_pipeline.load.retry import Retry, ignore_progress, shortest_wait, with_retries
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline_tests.semantics.specification import requirement
 
 COUNTRY = Dimension("dim_country", "code", {"name": 1}, Source("iso", snapshot=Snapshot()))
+
+
+def without_spark() -> Pipeline:
+    """A pipeline whose loads are replaced."""
+    opened = object.__new__(Pipeline)
+    opened.warehouse = SimpleNamespace(spark=None)  # type: ignore[assignment]
+    return opened
 
 
 class Loads:
@@ -35,7 +42,10 @@ class Loads:
 
 
 @requirement("F50")
-@pytest.mark.parametrize(("attempts", "waits"), [(1, []), (2, [1.0]), (6, [1.0, 2.1, 4.2, 8.3, 16.4])])
+@pytest.mark.parametrize(
+    ("attempts", "waits"),
+    [(1, []), (2, [1.0]), (6, [1.0, 2.1, 4.2, 8.3, 16.4]), (9, [1.0, 2.1, 4.2, 8.3, 16.4, 32.5, 60, 60])],
+)
 def test_a_load_is_attempted_as_often_as_declared(attempts: int, waits: list[float]) -> None:
     done: list[float] = []
 
@@ -56,16 +66,26 @@ def test_another_number_of_attempts_is_rejected(attempts: Any) -> None:
     assert (raised.value.code, raised.value.details["attempts"]) == ("TOO_FEW_ATTEMPTS", repr(attempts))
 
 
+def test_the_longest_wait_is_a_minute() -> None:
+    """Whatever the number of attempts, of which 2 to the power is no float from 1,024 on."""
+    assert shortest_wait(1100) == 60
+
+
 @requirement("F50")
 def test_the_library_passes_the_attempts_to_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Loads()
     monkeypatch.setattr(pipeline, "load", calls)
     monkeypatch.setattr(pipeline.queries, "create_views", lambda *_, **__: None)
-    opened = object.__new__(Pipeline)
-    opened.warehouse = SimpleNamespace(spark=None)  # type: ignore[assignment]
+    opened = without_spark()
     for options in ({}, {"retry": Retry(attempts=8)}):
         opened.load(COUNTRY, [{"code": "at", "name": "Austria"}], at="2024-01-01", **options)  # type: ignore[arg-type]
     assert calls.attempts == [5, 8]
+
+
+@pytest.mark.parametrize("retry", [0, 3, "three"])
+def test_the_library_rejects_a_number_instead_of_a_retry(retry: Any) -> None:
+    with pytest.raises(UsageError, match="NOT_A_RETRY"):
+        without_spark().load(COUNTRY, [{"code": "at", "name": "Austria"}], at="2024-01-01", retry=retry)
 
 
 @requirement("F50")

@@ -70,7 +70,7 @@ def test_a_declaration_with_a_null_open_end_is_reported() -> None:
     (warning,) = dimension.warnings
     assert (warning.code, warning.field) == ("NULL_OPEN_END", "open_end")
     assert "`effective_to` of a current version is NULL; expected a time, such as 9999-12-31" in warning.problem
-    assert warning.fix.startswith("remove it, because `effective_to > t` is never true for NULL")
+    assert warning.fix.startswith("remove it before the first load, because `effective_to > t` is never true for NULL")
 
 
 @requirement("F65")

@@ -50,9 +50,10 @@ def _null_open_end(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
         return ()
     if PROFILES[dimension.profile].open_end == NULL_OPEN_END:
         return ()
-    problem = f"`effective_to` of a current version is NULL; expected a time, such as {OPEN_END}"
+    column = dimension.column_layout.required_name("effective_to")
+    problem = f"`{column}` of a current version is NULL; expected a time, such as {OPEN_END}"
     fix = (
-        "remove it, because `effective_to > t` is never true for NULL and views show NULL in any case, or declare the "
-        "`profile` of a tool that needs it"
+        f"remove it before the first load, because `{column} > t` is never true for NULL and views show NULL in any "
+        "case, or declare the `profile` of a tool that needs it"
     )
     return (DeclarationWarning("NULL_OPEN_END", dimension.origin or dimension.name, "open_end", problem, fix),)

@@ -15,11 +15,11 @@ def _attributes(state: DimensionState) -> Result:
     location = state.field("attributes")
     if missing:
         return failed(f"{location}: no description of {join_names(missing)}; add `description`, which defines them")
+    if not attributes:
+        return passed(f"{location}: none")
     types = sorted({int(attribute.scd) for attribute in attributes})
-    described = (
-        f"{pluralize(len(attributes), 'attribute')} of SCD types {join_names(map(str, types))} with descriptions"
-    )
-    return passed(f"{location}: {described if attributes else 'none'}")
+    count = pluralize(len(attributes), "attribute")
+    return passed(f"{location}: {count} of SCD types {join_names(map(str, types))} with descriptions")
 
 
 def _business(state: DimensionState) -> Result:

@@ -189,6 +189,8 @@ def test_design_types_sign_offs_surrogate_and_sentinel(
     threshold = next(state for state in states(*casino) if state.dimension.regulated)
     evidence = {line: result.evidence.rpartition(".yaml:2: ")[2] for line, result in results(threshold).items()}
     assert evidence["attributes_are_documented"] == "attributes: 2 attributes of SCD types 2 with descriptions"
+    without_attributes = replace(threshold, dimension=replace(threshold.dimension, attributes=()))
+    assert results(without_attributes)["attributes_are_documented"].evidence.endswith("attributes: none")
     assert evidence["business_has_signed_off"] == "sign_offs.business: Head of the cage, 2026-11-02"
     assert evidence["compliance_has_signed_off"] == "sign_offs.compliance: Compliance officer, 2026-11-09"
     assert evidence["open_end_is_a_sentinel"] == "open_end: 9999-12-31 23:59:59"
