@@ -1,4 +1,4 @@
-"""Maintenance of the tables of a dimension or a fact: a job that never runs at the same time as a load of them.
+"""Maintenance of the tables of a dimension or a fact: a job in the pool of their loads.
 
 How often a table is compacted depends on how it is written: loads replace rows of the table itself, which leaves small
 files and deletion vectors behind. They only append to the change log, the audit and the key list, and mostly to a

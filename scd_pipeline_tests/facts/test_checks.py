@@ -231,6 +231,7 @@ REPAIRS = {
 }
 
 
+@pytest.mark.slow
 def test_each_missing_table_is_reported_with_its_repair(played: Warehouse, tmp_path: Path) -> None:
     checks, reported = ["no_foreign_commits"], {}
     for table in REPAIRS:

@@ -124,3 +124,5 @@ def test_a_history_is_the_same_in_each_profile(opened: Warehouse, recorded: Ware
     columns = ("player_id", "tier", "email", "born", "effective_from", "effective_to", "version", "change_reason")
     assert len(expected) == 3
     assert_same_rows(expected, mapped, columns)
+    keys = {row[other.surrogate_key] for row in table}
+    assert keys == {row[PLAYER.surrogate_key] for row in expected}

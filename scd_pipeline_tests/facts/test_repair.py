@@ -189,6 +189,7 @@ def test_two_current_versions_are_reported_and_their_repair_is_audited(played: W
     assert violated(played) == []
 
 
+@pytest.mark.slow
 @requirement("F30")
 def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> None:
     """A dry run shows them, and writes nothing."""

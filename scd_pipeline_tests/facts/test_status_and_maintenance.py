@@ -222,6 +222,7 @@ def test_a_load_combines_small_files_after_a_number_of_commits(
     assert all(check.passed for check in check_dimension(opened, PLAYER))
 
 
+@pytest.mark.slow
 @requirement("F46")
 def test_a_load_reads_only_small_files_to_combine_them(spark: SparkSession, opened: Warehouse) -> None:
     table = Table(spark, "sizes", f"{opened.path}/sizes")
@@ -318,8 +319,9 @@ def test_maintenance_compacts_some_tables_and_renews_the_commits_of_all(
 @requirement("F46")
 @pytest.mark.slow
 def test_only_maintenance_arranges_rows_and_not_twice(
-    spark: SparkSession, declared: Declarations, warehouse: Path
+    spark: SparkSession, declared: Declarations, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """By default from a number of rows on, and at any number by the declaration."""
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
     large = replace(customer, z_order="always")
     for delivery in select_deliveries(customer, spark):
@@ -332,7 +334,10 @@ def test_only_maintenance_arranges_rows_and_not_twice(
 
     assert arranged() == []
     before = queries.history(store, customer).orderBy("id", "version").collect()
-    for dimension in (customer, large, large):
+    maintain(store, customer.table_names, now=NOW, dimension=customer)
+    assert arranged() == ["[]"]
+    monkeypatch.setattr("scd_pipeline.operations.z_order.LARGE_TABLE_ROWS", table.read().count())
+    for dimension in (customer, large):
         maintain(store, customer.table_names, now=NOW, dimension=dimension)
     assert arranged() == ['["id"]', "[]"]
     assert queries.history(store, customer).orderBy("id", "version").collect() == before

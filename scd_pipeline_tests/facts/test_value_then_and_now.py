@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+import pytest
+
 from scd_pipeline import Pipeline, queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
@@ -18,6 +20,7 @@ FROM fct_play_joined LEFT JOIN dim_player_current AS n USING (player_id)
 """
 
 
+@pytest.mark.slow
 @requirement("X22", "F56", "F65")
 def test_a_play_has_the_tier_of_its_time_and_the_current_one(played: Warehouse) -> None:
     """The play of 2019-03-05 was of the tier Bronze; the player is Diamond today, since 2024-01-01."""

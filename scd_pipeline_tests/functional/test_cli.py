@@ -115,6 +115,7 @@ def test_a_schema_without_tables_is_reported_by_its_name(
     spark.sql(f"DROP SCHEMA {schema}")
 
 
+@pytest.mark.slow
 def test_views_are_queried_by_name(scd: Scd) -> None:
     _, out, _ = scd("sql", "SELECT count(*) FROM dim_legislator_current", "--format", "csv")
     _, same, _ = scd("sql", "SELECT count(*) FROM dim_legislator WHERE current_flag", "--format", "csv")

@@ -103,6 +103,7 @@ def _seats(day: str) -> int:
     return len({(row["committee"], row["bioguide"]) for row in rows})
 
 
+@pytest.mark.slow
 def test_all_checks_pass(congress: Congress, declared: Declarations) -> None:
     warehouse, _ = congress
     results = [*check_dimension(warehouse, declared.dimensions[0]), *check_fact(warehouse, declared.facts[0])]

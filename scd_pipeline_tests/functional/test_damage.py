@@ -25,6 +25,7 @@ FOREIGN = "table dim_customer: table version 2 (DELETE) is a foreign commit"
 RESTORE = "` TO VERSION AS OF 1`"
 
 
+@pytest.mark.slow
 @requirement("F29", "F52", "F67")
 def test_load_status_and_dagster_report_rows_deleted_by_hand(
     spark: SparkSession,

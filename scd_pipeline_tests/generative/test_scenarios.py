@@ -19,9 +19,7 @@ from scd_pipeline_tests.generative.scenario_warehouse import DOUBLE, ORDER, PASS
 QUICK = 10
 AT_ONCE = (s.CUSTOMER,)
 LATER = [pytest.param(shape, marks=pytest.mark.slow) for shape in s.SHAPES if shape not in AT_ONCE]
-DELETED = [
-    pytest.param(shape, marks=() if shape.name == "player_deleted" else pytest.mark.slow) for shape in s.DELETED_SHAPES
-]
+DELETED = [pytest.param(shape, marks=pytest.mark.slow) for shape in s.DELETED_SHAPES]
 SEED = 20_000
 
 

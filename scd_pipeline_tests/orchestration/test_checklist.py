@@ -150,7 +150,7 @@ def test_the_definitions_of_a_module_are_printed_as_json(capsys: pytest.CaptureF
 
 @requirement("F48")
 def test_maintenance_waits_until_a_load_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """VACUUM never runs during a load: both use the pool of the table, which has one slot."""
+    """Both use the pool of the table, which has one slot in this instance."""
     order: list[str] = []
     monkeypatch.setattr(maintenance, "maintain", lambda *_, **__: order.append("maintenance") or ())
     repository = location().get_repository_def()

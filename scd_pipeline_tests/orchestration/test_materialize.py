@@ -184,6 +184,7 @@ def test_the_resource_can_replace_that_of_dagster_pyspark() -> None:
     assert isinstance(WarehouseResource(path="/x").spark(), LazyPySparkResource)
 
 
+@pytest.mark.slow
 def test_run_configuration_overrides_a_rule(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
@@ -498,6 +499,7 @@ def test_version_counts_with_several_sources_are_those_of_the_table(
     assert any("676F6C64" in plot for plot in plots)
 
 
+@pytest.mark.slow
 def test_examples_and_plots_omit_personal_attributes(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
     """Attributes that open no version are not plotted."""
     text = DECLARATION.replace("{city: 2}", "{city: 2, phone: 1, name: {scd: 2, personal: true}}")

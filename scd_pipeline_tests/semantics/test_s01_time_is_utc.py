@@ -204,6 +204,7 @@ def test_a_session_in_another_time_zone_than_utc_is_rejected(spark: SparkSession
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.slow
 @rule("S1", "S26")
 def test_times_in_nested_values_are_read_in_the_time_zone_of_the_source(
     spark: SparkSession, own_tables: OwnTables, far_from_utc: None

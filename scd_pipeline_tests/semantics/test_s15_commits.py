@@ -3,7 +3,7 @@
 from scd_pipeline.invariants.dimensions import violations
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.engine import OwnTables, records
-from scd_pipeline_tests.semantics.specification import feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import feed, requirement, rule, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 BACKFILL = snapshots(
@@ -29,6 +29,7 @@ LATE = feed(
 )
 
 
+@requirement("F15")
 @rule("S13", "S15", "S16")
 def test_a_load_writes_one_commit_or_none(own_tables: OwnTables) -> None:
     """Three batches in one load make one commit, a retry or unchanged values none, and a late change one."""

@@ -76,6 +76,7 @@ THIS = snapshots(
 )
 
 
+@pytest.mark.slow
 @rule("S20")
 def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables: OwnTables) -> None:
     """A column tier that was delivered before it was declared is not read."""

@@ -47,7 +47,7 @@ def test_a_log_write_planned_before_another_writers_commit_is_a_conflict(loaded:
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
-@requirement("F29", "F49")
+@requirement("F29", "F49", "F64")
 def test_a_dimension_write_planned_before_another_writers_commit_is_a_conflict(loaded: Warehouse) -> None:
     """The lost update: without compare-and-swap this write would leave two current versions."""
     outdated_plan = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
@@ -232,6 +232,26 @@ def test_a_load_with_write_conflicts_is_retried_after_growing_waits(loaded: Ware
     assert writer.waits == [1.0, 2.1, 4.2]
     rows = [row for row in history(loaded) if row["id"] == "a"]
     assert {row["city"] for row in rows} == {"Rome", "Oslo"}
+
+
+@requirement("F51")
+def test_conflicts_of_the_dimension_leave_the_deliveries_in_the_log(
+    loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run fails after five conflicts and has not changed the dimension; the next run applies the deliveries."""
+
+    def conflict(*arguments: Any, **options: Any) -> None:
+        raise ConflictError("WRITE_CONFLICT", f"table {CUSTOMER.name}", number=2, previous=1)
+
+    before = loaded.table(CUSTOMER.name).newest_version()
+    with monkeypatch.context() as patched:
+        patched.setattr("scd_pipeline.load.run.commit_table", conflict)
+        with pytest.raises(RetriesExhausted, match=CUSTOMER.name):
+            ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=lambda _: None))
+    assert loaded.table(CUSTOMER.name).newest_version() == before
+    assert "one" in {batch.delivery for batch in read_log(loaded, CUSTOMER).batches()}
+    ingest_and_apply(loaded, CUSTOMER)
+    assert "Oslo" in {row["city"] for row in history(loaded)}
 
 
 @requirement("F51")

@@ -161,53 +161,96 @@ def test_two_tables_have_the_rows_of_one_after_each_load(spark: SparkSession, tm
     assert [str(result) for result in check_dimension(split, SPLIT) if not result.passed] == []
 
 
-@requirement("F6", "F36", "F39")
-def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(opened: Warehouse) -> None:
-    """A location that was NULL and one that becomes NULL are changes as well. One table has the same rows."""
-    attributes = {"game_title": 2, "denomination": Attribute(2, "decimal(10,2)"), "location": 2}
-    source = Source("floor", Snapshot(format="parquet"))
-    machine = Dimension("dim_machine", "machine_id", attributes, source, history_table=True)
-    whole = replace(machine, name="dim_machine_of_type_2", history_table=False, surrogate_key="machine_key")
-    table = """
-        | machine_id | game_title | denomination | location |
-        | M1         | G1         | {amount}     | A        |
-        | M2         | G2         | 0.05         | B        |
-        | M3         | G3         | 0.05         | {before} |
-        | M4         | G4         | 0.05         | {after}  |
+MACHINE = Dimension(
+    "dim_machine",
+    "machine_id",
+    {"game_title": 2, "denomination": Attribute(2, "decimal(10,2)"), "location": 2},
+    Source("floor", Snapshot(format="parquet")),
+    history_table=True,
+)
+MACHINE_IN_ONE_TABLE = replace(MACHINE, name="dim_machine_of_type_2", history_table=False, surrogate_key="machine_key")
+MACHINES_BY_DAY = (
     """
-    for day, cells in (1, ("0.25", "NULL", "EU")), (2, ("1.00", "EU", "NULL")):
-        values = dict(zip(("amount", "before", "after"), cells, strict=True))
-        text = parse(table.format(**values))
-        rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in text]
+    | machine_id | game_title | denomination | location |
+    | M1         | G1         | 0.25         | A        |
+    | M2         | G2         | 0.05         | B        |
+    | M3         | G3         | 0.05         | NULL     |
+    | M4         | G4         | 0.05         | EU       |
+    """,
+    """
+    | machine_id | game_title | denomination | location |
+    | M1         | G2         | 0.50         | B        |
+    | M2         | G2         | 0.05         | B        |
+    | M3         | G3         | 0.05         | EU       |
+    | M4         | G4         | 0.05         | NULL     |
+    """,
+)
+"""A snapshot of 2024-01-01, and one of the next day."""
+
+
+@pytest.fixture(scope="module")
+def machines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """The machines of two days in two tables, and the same in one."""
+    opened = Warehouse(spark, tmp_path_factory.mktemp("machines"))
+    for day, table in enumerate(MACHINES_BY_DAY, start=1):
+        rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in parse(table)]
         at = datetime(2024, 1, day, tzinfo=timezone.utc)
-        for dimension in (machine, whole):
+        for dimension in (MACHINE, MACHINE_IN_ONE_TABLE):
             load(opened, dimension, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
-    for query, count in (queries.history, 7), (lambda *table: queries.as_of(*table, datetime(2024, 1, 1)), 4):
-        rows_of_both, rows_of_one = (query(opened, dimension).collect() for dimension in (machine, whole))
-        assert len(rows_of_one) == count
-        assert sorted(map(str, rows_of_both)) == sorted(map(str, rows_of_one))
-    assert not opened.table("dim_machine_of_type_2_history").exists()
-    closed = opened.table("dim_machine_history").read()
+    return opened
+
+
+def machine(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
+    """The versions of one machine, of its two tables, in order of time."""
+    rows = [row for row in queries.history(warehouse, MACHINE).toArrow().to_pylist() if row["machine_id"] == name]
+    return sorted(rows, key=lambda row: row["effective_from"])
+
+
+@requirement("F6", "F39")
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [(queries.history, 7), (lambda *table: queries.as_of(*table, datetime(2024, 1, 1)), 4)],
+    ids=["history", "as of the first day"],
+)
+def test_machines_in_two_tables_have_the_rows_of_one(
+    machines: Warehouse, query: Callable[..., DataFrame], count: int
+) -> None:
+    rows_of_both, rows_of_one = (query(machines, each).collect() for each in (MACHINE, MACHINE_IN_ONE_TABLE))
+    assert len(rows_of_one) == count
+    assert sorted(map(str, rows_of_both)) == sorted(map(str, rows_of_one))
+    assert not machines.table("dim_machine_of_type_2_history").exists()
+
+
+@requirement("F5", "F36")
+def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(machines: Warehouse) -> None:
+    current, closed = (machines.table(name).read() for name in ("dim_machine", "dim_machine_history"))
+    assert closed.dtypes == current.dtypes
     assert_same_rows(
         """
         | machine_id | game_title | denomination | location | effective_from | effective_to | change_reason |
         | M1         | G1         | 0.25         | A        | 2024-01-01     | 2024-01-02   | source_load   |
-        | M3         | G3         | 0.05         | NULL     | 2024-01-01     | 2024-01-02   | source_load   |
-        | M4         | G4         | 0.05         | EU       | 2024-01-01     | 2024-01-02   | source_load   |
         """,
-        closed.toArrow().to_pylist(),
+        closed.where("machine_id IN ('M1', 'M2')").toArrow().to_pylist(),
     )
-    current = opened.table("dim_machine").read().select("machine_id", "denomination", "last_updated")
     assert_same_rows(
         """
-        | machine_id | denomination | last_updated |
-        | M1         | 1.00         | 2024-01-02   |
-        | M2         | 0.05         | 2024-01-01   |
-        | M3         | 0.05         | 2024-01-02   |
-        | M4         | 0.05         | 2024-01-02   |
+        | machine_id | game_title | denomination | location | last_updated |
+        | M1         | G2         | 0.50         | B        | 2024-01-02   |
+        | M2         | G2         | 0.05         | B        | 2024-01-01   |
         """,
-        current.toArrow().to_pylist(),
+        current.where("machine_id IN ('M1', 'M2')").toArrow().to_pylist(),
     )
+
+
+@requirement("F14")
+@pytest.mark.parametrize(("name", "locations"), [("M3", [None, "EU"]), ("M4", ["EU", None])])
+def test_null_is_a_change_of_two_tables_in_both_directions(
+    machines: Warehouse, name: str, locations: list[str | None]
+) -> None:
+    versions = machine(machines, name)
+    assert [version["location"] for version in versions] == locations
+    closed = machines.table("dim_machine_history").read().where(f"machine_id = '{name}'").toArrow().to_pylist()
+    assert [row["machine_key"] for row in closed] == [versions[0]["machine_key"]]
 
 
 @requirement("F38")
@@ -221,6 +264,7 @@ def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
     assert retention == {SPLIT.name: None, HISTORY: f"interval {hours} hours"}
 
 
+@pytest.mark.slow
 @requirement("F38")
 def test_the_history_has_declared_properties_of_its_own(in_rome: Warehouse) -> None:
     """They override those that both tables have, and an existing history table gets them by the next load."""
@@ -233,6 +277,7 @@ def test_the_history_has_declared_properties_of_its_own(in_rome: Warehouse) -> N
         table: tuple(in_rome.table(table).properties().get(name) for name in names) for table in (SPLIT.name, HISTORY)
     }
     assert properties == {SPLIT.name: ("sales", "true", None), HISTORY: ("sales", "false", "interval 20 days")}
+    assert [name for name in in_rome.tables() if name.endswith("_audit")] == ["dim_customer_audit"]
 
 
 @requirement("F37")
@@ -251,6 +296,7 @@ def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
     assert_same_rows(AFTER_ROME, read(in_rome))
 
 
+@pytest.mark.slow
 @requirement("F37")
 def test_a_reader_that_loops_during_a_load_sees_the_versions_before_it_or_after_it(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch

@@ -42,6 +42,7 @@ def test_a_key_collision_within_a_run_fails_it(spark: SparkSession, warehouse: P
     assert len(history(opened)) == 2
 
 
+@requirement("F32")
 def test_a_key_collision_with_a_stored_version_fails_the_run(spark: SparkSession, warehouse: Path) -> None:
     """S14: the stored version is not lost."""
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)

@@ -71,6 +71,7 @@ class Superseded(Exception):
         super().__init__(f"[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] {message}\nJVM stack")
 
 
+@requirement("F50")
 def test_a_read_of_a_version_that_another_writer_replaced_is_retried() -> None:
     attempt = FailingAttempt(1, Superseded)
     assert attempt.run() == "done"
@@ -86,6 +87,7 @@ class ExecutorLost(Exception):
         super().__init__(f"[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found! {message}")
 
 
+@requirement("F50")
 def test_a_load_that_lost_an_executor_is_retried() -> None:
     attempt, messages = FailingAttempt(1, ExecutorLost), list[str]()
     assert with_retries("dim_x", attempt, Retry(sleep=attempt.waits.append), messages.append) == "done"
@@ -104,6 +106,7 @@ def test_a_load_that_loses_an_executor_at_each_attempt_fails() -> None:
     assert "repeat the operation when" in message and "the cluster loses no executors" in message
 
 
+@requirement("F50")
 def test_other_errors_are_not_retried() -> None:
     attempt = FailingAttempt(1, ValueError)
     with pytest.raises(ValueError, match="another writer committed first"):

@@ -48,6 +48,7 @@ def test_a_new_table_has_the_declared_properties(spark: SparkSession, warehouse:
     assert spark.conf.get("spark.databricks.delta.allowArbitraryProperties.enabled") == "false"
 
 
+@pytest.mark.slow
 def test_an_existing_table_gets_its_properties_by_the_next_load_that_writes(in_rome: Warehouse) -> None:
     """By one commit, also if the name is written in another case; later loads make no such commit."""
     dimension = with_properties(**{CHANGE_DATA.lower(): True})

@@ -9,8 +9,10 @@ import pytest
 
 from scd_pipeline.delta.schema import FORMAT
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
+from scd_pipeline_tests.semantics.specification import requirement
 
 
+@requirement("F46")
 @pytest.mark.parametrize(
     ("before", "after", "is_due"),
     [(0, 1, False), (48, 49, False), (49, 50, True), (50, 50, False), (50, 51, False), (99, 101, True)],

@@ -124,7 +124,7 @@ ITEMS = (
     Item("version_columns_exist", "The table has the columns of validity windows", _version_columns),
     Item("changes_are_detected", "Changes are detected by comparison, and a declared hash exists", _change_detection),
     Item("loads_are_retried", "Loads are retried after write conflicts", _retry),
-    Item("one_writer", "Only pipeline commits have changed rows, by way of the change log", _single_writer),
+    Item("one_writer", "Only this package has changed rows, and the change log exists", _single_writer),
     Item("owner_is_declared", "The dimension has an owner", _owner),
     Item("audit_has_actor_and_reason", "The audit has the actor and the reason of each change", _audit),
     Item("deletes_are_handled", "It is declared how the source deletes entities", _deletes),

@@ -77,6 +77,6 @@ ITEMS = (
     Item("repair_has_a_runbook", "A runbook describes the repair of duplicates", _repair_runbook),
     Item("rebuild_has_a_runbook", "A runbook describes backfill and rebuild", _rebuild_runbook),
     Item("audit_is_retained", "The retention of the audit is declared, and the audit is append-only", _audit_retention),
-    Item("alerts_are_sent", "Failed runs, such as those without further retries, send alerts", _alerts),
+    Item("alerts_are_sent", "Failed runs send alerts, also if their retries are exhausted", _alerts),
     Item("product_card_is_linked", "The dimension has a product card", _product_card),
 )

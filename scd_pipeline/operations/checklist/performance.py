@@ -114,7 +114,7 @@ def _retention(properties: Mapping[str, str]) -> str:
 ITEMS = (
     Item("rows_are_clustered", "Queries on the business key can skip files of a large table", _clustering),
     Item("optimize_is_scheduled", "A weekly OPTIMIZE is scheduled", _optimize),
-    Item("vacuum_is_scheduled", "VACUUM is scheduled, never runs during a load, and retains files for a week", _vacuum),
+    Item("vacuum_is_scheduled", "VACUUM is scheduled in the pool of the loads, and retains files for a week", _vacuum),
     Item("partitions_fit", "The table is not split into small partitions", _partitions),
     Item("v_order_is_set", "V-Order is set where it is declared", _v_order),
 )

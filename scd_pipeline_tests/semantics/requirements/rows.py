@@ -26,17 +26,22 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 ROWS: dict[str, str] = {
     "F1": (
-        "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`. The "
-        "code is nullable, because the row of the unknown member has none: each value could be that of a country, and "
-        "Delta has no NOT NULL with an exception. Other rows have a code."
+        "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`. As "
+        "in every dimension and fact, each row also has the reason, the source and the delivery of its change "
+        "(`change_reason`, `change_source`, `load_run_id`). The code is nullable, because the row of the unknown "
+        "member has none: each value could be that of a country, and Delta has no NOT NULL with an exception. Other "
+        "rows have a code."
     ),
     "F2": (
         "`dim_player` has type 2 (`tier`, `home_property`, `risk_score` INT) and type 1 (`email`, `phone`): "
         "`player_key` BIGINT, validity window, `current_flag`, `version` INT, reason and source of the change, and a "
-        "hash `_hash`; the table properties for optimized writes, compaction and Delta's change data feed are true. "
-        "The business key is nullable, as in F1."
+        "hash `_hash`; the table properties `delta.autoOptimize.optimizeWrite`, `delta.autoOptimize.autoCompact` and "
+        "`delta.enableChangeDataFeed` are true. The business key is nullable, as in F1."
     ),
-    "F3": "One row of `dim_player` has types 0, 1, 2 and 3: `birth_date` and `marketing_consent` too.",
+    "F3": (
+        "One row of `dim_player` has types 0, 1, 2 and 3: `birth_date` has type 0, and `marketing_consent` type 3 with "
+        "`previous_marketing_consent`. `marketing_consent_changed_at` is an additional column."
+    ),
     "F4": (
         "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`. The "
         "business key is nullable, as in F1."
@@ -47,8 +52,9 @@ ROWS: dict[str, str] = {
         "identifies a closed version. The business key is nullable, as in F1."
     ),
     "F6": (
-        "One line of the declaration changes `dim_machine` from two tables to one of type 2. It is for a new table; an "
-        "existing one is rebuilt."
+        "`game_title`, `denomination` and `location` of `dim_machine` have type 2, `manufacturer` has type 1 and "
+        "`serial_number` type 0. One line of the declaration changes the table from two tables to one of type 2. It is "
+        "for a new table; an existing one is rebuilt."
     ),
     "F7": (
         "`dim_program`: `eligibility_threshold` has type 6 without a column of the latest value, with the previous one "
@@ -57,34 +63,52 @@ ROWS: dict[str, str] = {
         "`funding_cap_usd` has type 6 with its default columns, so that `current_funding_cap_usd` is an additional "
         "one. The business key is nullable, as in F1."
     ),
-    "F8": "A grant recipient debarred on 2024-03-01 was active on 2024-02-29.",
-    "F9": "`dim_compliance_threshold` (CTR, SAR, W-2G) is regulated: only type 2 is accepted.",
+    "F8": (
+        "`dim_grant_recipient`: `legal_name`, `parent_org`, `status`, `address` and `risk_tier` have type 2; the key "
+        "`recipient_id`, such as a DUNS number or a UEI, is nullable, as in F1. A recipient debarred on 2024-03-01 was "
+        "active on 2024-02-29."
+    ),
+    "F9": (
+        "`dim_compliance_threshold` (CTR, SAR, W-2G) has `ctr_threshold` and `window_hours`, and is regulated: only "
+        "type 2 is accepted. Type 0 is rejected too, although it keeps the first value. The business key is nullable, "
+        "as in F1."
+    ),
     "F10": (
         "The audit has a row for each transition, with the keys before and after, the changed columns, lossless old "
         "and new values, business time, actor, reason, delivery and correlation id. Business key, change type, times "
-        "and actor are not NULL. It has no partitions, not even above 100 M rows."
+        "and actor are not NULL. It has no partitions, not even above 100 M rows: a load with late changes would write "
+        "a small file for each of their dates."
     ),
     "F11": (
         "Facts: `fct_slot_play` with `event_id`, `event_ts`, `player_id`, `coin_in`, `coin_out` and the key of the "
-        "player, and `fct_cash_transactions` with `event_ts` and `cash_in_amount`; `scd init` adds the remaining "
-        "columns of a source."
+        "player, and `fct_cash_transactions` with `event_ts` and `cash_in_amount`. Other columns are measures that "
+        "have to be declared, and `scd init` declares them; one that is not declared is reported."
     ),
     "F12": (
         "Type 0: 1990-01-01 stays when 1991-02-02 arrives, and the audit has both values as REFUSED; a first NULL is "
         "filled once."
     ),
-    "F13": "Type 1: DE/Germany/Europe becomes EU in the same row; another country keeps its `last_updated`.",
-    "F14": "NULL to EU and EU to NULL are changes of types 1 and 3, and of two tables.",
-    "F15": "The same delivery again makes no commit of any table, whatever the types and the layout.",
-    "F16": "A fact of an old version shows a later correction of a type 1 attribute.",
+    "F13": (
+        "Type 1: DE/Germany/Europe becomes EU in the same row with the same key; another country keeps its "
+        "`last_updated`."
+    ),
+    "F14": (
+        "NULL to EU and EU to NULL are changes of types 1 and 3; a change from NULL to a value, or back, opens a "
+        "version in two tables."
+    ),
+    "F15": (
+        "The same delivery again makes no commit of any table, whatever the types and the layout; the same values in a "
+        "new delivery make none of the dimension."
+    ),
+    "F16": "A fact of an old version shows a later correction of a type 1 attribute, and is not loaded again.",
     "F17": (
         "Type 2: the Bronze version ends at 2024-06-01, exactly where the Silver one starts, which has a key of its "
-        "own."
+        "own. Bronze retains its key, its reason and its delivery."
     ),
     "F18": "A new email address opens no version, and is in the Bronze and in the Silver version.",
     "F19": (
-        "A delete at 2024-09-01 closes the Silver version for the reason `deleted_in_source`; 2024-08-01 still finds "
-        "it, with the reason of its opening."
+        "A delete at 2024-09-01 closes the Silver version. The audit has the reason `deleted_in_source`; the row keeps "
+        "the reason of its opening, and a query as of 2024-08-01 still returns it."
     ),
     "F20": "A return at 2024-11-01 opens version 3 with a new key, after a gap from 2024-09-01.",
     "F21": (
@@ -92,8 +116,8 @@ ROWS: dict[str, str] = {
         "late Silver at 2024-05-01 moves the start of Silver."
     ),
     "F22": (
-        "The hash covers the attributes that open versions: NULL differs from the empty text and from 0, and "
-        "('a|b', 'c') from ('a', 'b|c')."
+        "The hash covers the attributes that open versions: NULL differs from the empty text and from 0, and ('a|b', "
+        "'c') from ('a', 'b|c'). A version without any value has a hash too."
     ),
     "F23": (
         "A version is current exactly if its `effective_to` is the open end, which is not NULL by default, in every "
@@ -113,11 +137,17 @@ ROWS: dict[str, str] = {
     "F29": "The causes of duplicates: two writers, the restart of a failed run, SQL by hand.",
     "F30": (
         "A command repairs a table from its log, in one commit of each table, audited, with a dry run; rows that the "
-        "log does not have are removed, and their values are in the audit. Without a log it keeps the version with the "
-        "latest `effective_from` and closes the others."
+        "log does not have are removed, and their values are in the audit, not in the quarantine, which has only "
+        "delivered rows. Without a log it keeps the version with the latest `effective_from` and closes the others."
     ),
-    "F31": "Surrogate keys are hashes; monotonically_increasing_id, row_number and identity are rejected.",
-    "F32": "Two versions with one 64-bit hash: the run fails before it writes and names both; `key_salt` helps.",
+    "F31": (
+        "Surrogate keys are hashes. monotonically_increasing_id, row_number and identity are rejected, also for a "
+        "single load: their keys would change with a rebuild."
+    ),
+    "F32": (
+        "Two versions with one 64-bit hash, of one run or with a stored one: the run fails before it writes and names "
+        "both; `key_salt` helps."
+    ),
     "F33": (
         "A surrogate key never identifies another version: not after a return, a rebuild or a late change, and not if "
         "its version vanished."
@@ -127,13 +157,24 @@ ROWS: dict[str, str] = {
         "in one row."
     ),
     "F35": "The first manager m1 is in no row any more, but in the audit.",
-    "F36": "Two tables: M1 has a closed version (G1, 0.25, A), and M2 is unchanged.",
-    "F37": "A reader of two tables never sees a version twice or not at all.",
-    "F38": (
-        "Of 50 columns, the history of two tables can have only the values of the 5 that change. It has properties "
-        "of its own, such as a retention, by `history_table_properties`, and can be in another schema."
+    "F36": (
+        "Two tables: M1 (G1, 0.25, A) at t1 becomes (G2, 0.50, B) at t2. Its closed version has the window [t1, t2) "
+        "and the reason `source_load`; M2 is unchanged, with `last_updated` t1."
     ),
-    "F39": "A query as of a time of two tables has the same result as of one.",
+    "F37": (
+        "A reader of two tables, by the library or the views, never sees a version twice or not at all; a load that is "
+        "repeated after a crash stores no closed version twice. A query of the tables themselves may read them between "
+        "two commits."
+    ),
+    "F38": (
+        "Of 50 columns, the history of two tables can have only the values of the 5 that change. It has properties of "
+        "its own, such as a retention, by `history_table_properties`, and can be in another schema with a location and "
+        "grants of its own. Both tables have one audit."
+    ),
+    "F39": (
+        "A query as of a time of two tables has the same result as of one. The layout is slower where queries mix "
+        "current and past versions."
+    ),
     "F40": (
         "Type 6: versions 100/5000 [t1, t2), 150/5000 [t2, t4) and 150/6000 [t4, OPEN) with previous thresholds NULL, "
         "100 and 150; a new name at t3 is in all of them and opens none."
@@ -150,25 +191,35 @@ ROWS: dict[str, str] = {
     ),
     "F45": (
         "V-Order, `delta.parquet.vorder.enabled`, is passed to the table. Only Microsoft Fabric has it; the checklist "
-        "reports it as not applicable unless it is declared. The name `delta.vorder.optimization` is an older one."
+        "reports it as not applicable unless it is declared. The documentation of Fabric has no property "
+        "`delta.vorder.optimization`."
     ),
     "F46": (
-        "The layout depends on the size of the table: from 1 M rows on, Z-order by the business key. Only maintenance "
-        "changes it; a load does no more than combine small files after each 50 commits. No table is partitioned: at "
-        "most two tasks would write to partitions by `current_flag`."
+        "The layout depends on the size of the table: from 1 M rows on, Z-order by the business key, unless `z_order` "
+        "is declared. Only maintenance changes it; a load does no more than combine small files after every 50 "
+        "commits. No table is partitioned, neither by `current_flag`, to which at most two tasks would write, nor the "
+        "history by year."
     ),
     "F47": (
         "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit, the "
         "history of two tables, the change log and the key list."
     ),
-    "F48": "VACUUM runs on its own and never beside a load; a retention below 168 hours is rejected.",
+    "F48": (
+        "VACUUM runs in the maintenance job, in the pool of the table's loads; with a limit of 1, it never runs during "
+        "one of them; a retention below 168 hours is rejected."
+    ),
     "F49": "Two writers change one entity at the same time: both changes are versions, one of them is current.",
     "F50": (
         "After a write conflict (append, delete-read, delete-delete, transaction or metadata), a load waits 1.0, 2.1, "
-        "4.2 and 8.3 seconds, with jitter, and tries again. The number of attempts, 5, is configurable in the library, "
-        "on the command line and in Dagster; the waits and the jitter are in the library."
+        "4.2 and 8.3 seconds, with jitter, and plans again from the tables as they are then. A changed protocol, an "
+        "expired version and a lost executor are retried too, and no other error. The number of attempts of each step, "
+        "5, is configurable in the library, on the command line and in Dagster; the waits and the jitter are in the "
+        "library."
     ),
-    "F51": "After the last attempt, by default the fifth, the run fails, has changed no table, and sends an alert.",
+    "F51": (
+        "After the last attempt, by default the fifth, the run fails and sends an alert. It has not changed the table "
+        "that the message names; the next run completes what it left."
+    ),
     "F52": (
         "Several sources of a dimension (loyalty, compliance, hotel) have one change log and one writer; a commit by "
         "hand is found and repaired."
@@ -186,7 +237,10 @@ ROWS: dict[str, str] = {
         "A play of 2019 shows the tier Bronze of that day, not the tier Diamond of today. No join of the package has "
         "current values."
     ),
-    "F57": "The last microsecond before 2024-06-01 belongs to version 1, the first one of that day to version 2.",
+    "F57": (
+        "The last microsecond before 2024-06-01 belongs to version 1, the first one of that day to version 2; "
+        "2024-10-01 has no version, so a fact has the key -1, and 2024-12-01 has version 3."
+    ),
     "F58": "A join as of event time keeps the number of facts; one without a version has the key -1.",
     "F59": "A join by stored keys equals a join as of event time, row for row.",
     "F60": "A dimension that was dropped and rebuilt from its log has the keys that its facts have stored.",
@@ -200,28 +254,34 @@ ROWS: dict[str, str] = {
     ),
     "F63": "Type 5 is rejected; a regulated attribute has type 2. Six rules lead to a type: 0, 1, 2, 3, 4 or 6.",
     "F64": (
-        "Five symptoms of a history without SCD are absent: an old report changes, tiers have no history, a training "
-        "set has later values, two pipelines differ, the table grows without changes."
+        "Four symptoms of a history without SCD are absent: an old report changes; tiers have no history; a training "
+        "set has later values; two writers leave two current versions. The load reports the fifth: a table grows by "
+        "each load, because an attribute that always changes has type 2."
     ),
     "F65": (
         "Anti-patterns that other rows exclude: F23, F26, F33, F44, F48, F50, F56. A declaration in which the open end "
-        "is NULL is reported, unless its profile is that of a tool that needs it."
+        "is NULL has a warning, unless its profile is that of a tool that needs it."
     ),
     "F66": "A version always has a key of its own.",
     "F67": "A table with windows never loses rows of deleted entities; a DELETE by hand is found.",
-    "F68": "A load reports an attribute that re-versions more than a declared share of the entities.",
-    "F69": "A declaration in which all attributes have one type is reported.",
-    "F70": "There is no dimension without an audit.",
-    "F71": "A small dimension partitioned by date is reported: no table is partitioned.",
-    "F72": (
-        "Checklist, design: types documented, business sign-off, compliance sign-off, surrogate strategy, sentinel."
+    "F68": (
+        "A load has a warning for each attribute that opens versions of more than a declared share of the entities, by "
+        "default of more than half of at least 20 entities. It names an alternative."
     ),
+    "F69": (
+        "A declaration in which all attributes have one type has a warning, unless it is regulated, has one attribute "
+        "only, or declares `single_scd_type`."
+    ),
+    "F70": "There is no dimension without an audit.",
+    "F71": "An option that partitions a dimension, by date or otherwise, is rejected: no table is partitioned.",
+    "F72": "Checklist, design: types documented, business sign-off, compliance sign-off, surrogate strategy, sentinel.",
     "F73": (
         "Checklist, build: SCD2 columns, hash, retry, one owner, audit with actor and reason, deletes. The evidence of "
         "the last one is the day on which the audit last recorded a delete; that none was loaded yet is no failure."
     ),
     "F74": (
-        "Checklist, performance: Z-order, OPTIMIZE weekly, retention of VACUUM, fitting partitions, V-Order (n/a)."
+        "Checklist, performance: Z-order, OPTIMIZE weekly, retention of VACUUM and its pool, fitting partitions, "
+        "V-Order (n/a)."
     ),
     "F75": (
         "Checklist, quality: daily checks of duplicates, NULL ends and overlaps, late facts, an as-of query against a "
@@ -243,17 +303,27 @@ ROWS: dict[str, str] = {
     "X7": "Business time comes from the row, from the delivery, or the delivery is rejected.",
     "X8": "Surrogate keys are deterministic BIGINT.",
     "X9": "The attributes of types 2 and 6 are compared; a hash of the source can be the only one.",
-    "X10": "A type 1 attribute has its latest value in every version, or keeps the one of the opening.",
+    "X10": (
+        "A type 1 attribute has its latest value in every version; or each version keeps the value of its opening, or "
+        "the latest one before its end."
+    ),
     "X11": "A snapshot closes what it omits, a feed does not, and a snapshot with a scope only in its scope.",
-    "X12": "A delete closes a version; a table without windows can remove the row instead.",
+    "X12": (
+        "A delete closes a version; by `deleted_rows`, it also opens one that is marked as deleted, or a table without "
+        "windows removes the row."
+    ),
     "X13": "A key that returns gets a new version, with a gap.",
     "X14": "Several rows of one key in one batch become versions.",
-    "X15": "Rows of one time: a delete, the last or the first one wins, or they are rejected.",
+    "X15": (
+        "Different rows of one time are rejected, unless the declaration orders them: by a column, by their order in "
+        "the file (the first or the last one wins), or so that a delete wins."
+    ),
     "X16": "The audit says INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE or REFUSED, or new, changed and deleted.",
     "X17": "A version names the delivery that opened it; the audit names the one that closed it.",
     "X18": (
-        "Every column of a dimension comes from the deliveries and none from the clock. There is no `history_id`: the "
-        "surrogate key, a hash, identifies a closed version."
+        "Every column of a dimension comes from the deliveries and none from the clock; in the audit, `change_ts` "
+        "does, and `recorded_at` is the time of the commit. There is no `history_id`: the surrogate key, a hash, "
+        "identifies a closed version."
     ),
     "X19": "A fact without a version has the key -1.",
     "X20": "A column that is not declared is reported and not loaded.",

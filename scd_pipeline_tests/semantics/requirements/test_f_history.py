@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import queries
@@ -21,9 +24,10 @@ from scd_pipeline_tests.semantics.requirements.test_f_types import (
     PROGRAM,
     RECIPIENT,
     WALK,
+    WALK_HEADER,
     walk,
 )
-from scd_pipeline_tests.semantics.specification import by_files, feed, requirement, snapshots
+from scd_pipeline_tests.semantics.specification import Declaration, by_files, feed, requirement, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 DIMENSION = by_files(PLAYER.dimension)
@@ -36,13 +40,30 @@ LETTERS = Dimension(
 )
 
 
+def plays(*days: str, start: int = 1) -> pa.Table:
+    """Plays of P1, with numbers from `start` on."""
+    return pa.table(
+        {
+            "event_id": [str(number) for number in range(start, start + len(days))],
+            "player_id": ["P1"] * len(days),
+            "event_ts": list(days),
+        }
+    )
+
+
 @requirement("F16", "F56", "F58")
 def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(own_tables: OwnTables) -> None:
+    """The first play is loaded before the correction, and is not loaded or written again."""
     warehouse = own_tables.warehouse
-    load(warehouse, DIMENSION, own_tables.deliveries(DIMENSION, walk(*WALK)))
-    days = ["2024-03-05", "2024-10-01", "2024-12-01"]
-    plays = pa.table({"event_id": ["1", "2", "3"], "player_id": ["P1"] * 3, "event_ts": days})
-    load(warehouse, PLAY, [Delivery("floor", "2024-12-31", "feed", frame=plays)])
+    own_tables.load(DIMENSION, walk(*WALK[:2]))
+    load(warehouse, PLAY, [Delivery("floor", "2024-03-06", "feed", frame=plays("2024-03-05"))])
+    stored, before = records(warehouse.table(PLAY.name).read()), warehouse.table(PLAY.name).newest_version()
+    own_tables.load(DIMENSION, walk(*WALK[2:]))
+    (first,) = records(queries.with_dimensions(warehouse, PLAY))
+    assert (first["player_tier"], first["player_email"]) == ("Bronze", "b")
+    assert records(warehouse.table(PLAY.name).read()) == stored
+    assert warehouse.table(PLAY.name).newest_version() == before
+    load(warehouse, PLAY, [Delivery("floor", "2024-12-31", "feed", frame=plays("2024-10-01", "2024-12-01", start=2))])
     joined = records(queries.with_dimensions(warehouse, PLAY))
     assert_same_rows(
         """
@@ -56,11 +77,12 @@ def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(own_ta
     assert [row["player_key"] == -1 for row in sorted(joined, key=lambda row: row["event_id"])] == [False, True, False]
 
 
-@requirement("F23", "F26", "F65")
+@requirement("F17", "F23", "F26")
 def test_no_version_of_the_table_has_two_current_versions_or_none(own_tables: OwnTables) -> None:
     """A reader sees one of the table's versions: since its first load, P1 has one current version in each.
 
-    In each of them, a version is current exactly if its end is the open end, and no end is NULL.
+    In each of them, a version is current exactly if its end is the open end, and no end is NULL. The version that a
+    change closes retains its key, its reason and its delivery.
     """
     for lines in (WALK[:1], WALK[1:3], WALK[3:]):
         own_tables.load(DIMENSION, walk(*lines))
@@ -71,22 +93,66 @@ def test_no_version_of_the_table_has_two_current_versions_or_none(own_tables: Ow
     assert tiers == [[], ["Bronze"], ["Silver"], ["Silver"]]
     open_end = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
     assert all(row["current_flag"] is (row["effective_to"] == open_end) for each in rows for row in each)
+    origins = [
+        tuple(row[name] for name in ("player_key", "change_reason", "change_source", "load_run_id"))
+        for each in rows
+        for row in each
+        if row["tier"] == "Bronze"
+    ]
+    assert len(origins) == 3
+    assert len(set(origins)) == 1
+
+
+def assert_same_in_any_order(tables: OwnTables, dimension: Dimension, header: str, lines: Sequence[str]) -> None:
+    """Check that two loads, of the later half and then of the rest, each delivered twice, have the rows of one load."""
+    in_order = replace(dimension, name=f"{dimension.name}_in_order")
+    source, half = dimension.sources[0].name, len(lines) // 2
+    tables.load(in_order, feed("\n".join([header, *lines]), source))
+    for part in (lines[half:], lines[:half]):
+        duplicates = [line.replace("| ", "| 1", 1) for line in part]
+        tables.load(dimension, feed("\n".join([header, *reversed(part), *duplicates]), source))
+    rows, expected = (
+        sorted(tables.rows(each), key=lambda row: str(row.get("version"))) for each in (dimension, in_order)
+    )
+    assert rows == expected
+
+
+@requirement("F17", "F19", "F20")
+def test_a_walk_in_another_order_and_twice_has_the_same_versions_and_keys(own_tables: OwnTables) -> None:
+    assert_same_in_any_order(own_tables, DIMENSION, WALK_HEADER, WALK)
+
+
+@pytest.mark.slow
+@requirement("F34", "F40")
+@pytest.mark.parametrize(
+    ("declaration", "columns", "values"),
+    [
+        (ACCOUNT, "account_id | time | account_manager", "m{n}"),
+        (
+            PROGRAM,
+            "program_id | time | eligibility_threshold | funding_cap_usd | current_program_name",
+            "{n}00 | {n}000 | n{n}",
+        ),
+    ],
+    ids=["type 3", "type 6"],
+)
+def test_values_in_another_order_and_twice_have_the_same_rows_and_keys(
+    own_tables: OwnTables, declaration: Declaration, columns: str, values: str
+) -> None:
+    lines = [f"| {n} | 1 | 2024-0{n}-01 | {values.format(n=n)} |" for n in range(1, 5)]
+    assert_same_in_any_order(own_tables, by_files(declaration.dimension), f"| delivery | {columns} |", lines)
 
 
 @requirement("F13")
 def test_a_corrected_region_leaves_the_surrogate_key_unchanged(own_tables: OwnTables) -> None:
     dimension, warehouse = by_files(COUNTRY.dimension), own_tables.warehouse
-    deliveries = snapshots(
-        """
-        | delivery | at         | country_code | country_name | region |
-        | 1        | 2024-01-01 | DE           | Germany      | Europe |
-        | 2        | 2024-02-01 | DE           | Germany      | EU     |
-        """,
-        "iso",
-    )
-    load(warehouse, dimension, own_tables.deliveries(dimension, deliveries))
-    (row,) = records(queries.current(warehouse, dimension))
-    key = row[dimension.surrogate_key]
+    header = "| delivery | at | country_code | country_name | region |"
+    keys = []
+    for line in ("| 1 | 2024-01-01 | DE | Germany | Europe |", "| 2 | 2024-02-01 | DE | Germany | EU |"):
+        load(warehouse, dimension, own_tables.deliveries(dimension, snapshots(f"{header}\n{line}", "iso")))
+        keys += [row[dimension.surrogate_key] for row in records(queries.current(warehouse, dimension))]
+    key = keys[0]
+    assert keys == [key, key]
     first, second = sorted(records(queries.audit(warehouse, dimension)), key=lambda change: change["change_ts"])
     names = (f"{dimension.surrogate_key}_old", f"{dimension.surrogate_key}_new")
     assert [first[name] for name in ("change_type", *names)] == ["INSERT", None, key]

@@ -1,4 +1,4 @@
-"""F68: what a load reports of the attributes that open versions."""
+"""F64, F68: what a load reports of the attributes that open versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECOND = """
 """
 
 
-@requirement("F68")
+@requirement("F64", "F68")
 @pytest.mark.parametrize(
     ("option", "share"), [("", "55%"), pytest.param("rapid_change_limit: 0.6", "", marks=pytest.mark.slow)]
 )

@@ -5,7 +5,6 @@ Their tables also show the options X5, X8 and X23.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,10 @@ from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.schema import declaration_properties
 from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.history.schema import stored_schema
+from scd_pipeline.load.audit import ensure_audit
+from scd_pipeline.load.run import plan
+from scd_pipeline.load.schema_steps import execute_steps
+from scd_pipeline_tests.semantics.engine import OwnTables
 from scd_pipeline_tests.semantics.specification import requirement
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -34,17 +37,22 @@ attributes:
 """
 
 
-def declared(warehouse: str, name: str) -> Dimension | Fact:
-    """A table of a reference warehouse."""
+def declared(warehouse: str, name: str) -> Dimension:
+    """A table of a reference warehouse; a fact as the dimension whose rules it follows."""
     example = read_declarations(EXAMPLES / warehouse / "declarations")
-    return next(table for table in example.tables if table.name == name)
+    table = next(table for table in example.tables if table.name == name)
+    return table.as_dimension() if isinstance(table, Fact) else table
 
 
 def columns(warehouse: str, name: str) -> str:
     """The columns of a table, as in SQL."""
-    table = declared(warehouse, name)
-    schema = stored_schema(table.as_dimension() if isinstance(table, Fact) else table)
+    schema = stored_schema(declared(warehouse, name))
     return ", ".join(f"{column} {ddl}{'' if nullable else ' not null'}" for column, ddl, nullable in schema)
+
+
+def scd_types(dimension: Dimension) -> dict[str, int]:
+    """The type of each attribute."""
+    return {attribute.name: int(attribute.scd) for attribute in dimension.attributes}
 
 
 @requirement("F1", "F4")
@@ -65,12 +73,18 @@ def test_a_player_has_attributes_of_four_types_a_window_and_a_hash() -> None:
     assert columns("casino", "dim_player") == expected
 
 
-@requirement("F5", "X23")
-def test_a_machine_has_its_current_versions_and_its_closed_ones_in_tables_of_the_same_columns() -> None:
+@requirement("F5", "F6", "X23")
+def test_a_machine_has_its_current_versions_and_its_closed_ones_in_two_tables() -> None:
     machine = declared("casino", "dim_machine")
-    assert isinstance(machine, Dimension)
     assert machine.history_table
-    assert replace(machine, history_table=False).column_layout == machine.column_layout
+    assert {"dim_machine", "dim_machine_history"} < set(machine.table_names)
+    assert scd_types(machine) == {
+        "game_title": 2,
+        "denomination": 2,
+        "location": 2,
+        "manufacturer": 1,
+        "serial_number": 0,
+    }
     key = "machine_key bigint not null, machine_id string"
     games = "game_title string, denomination decimal(10,2), location string"
     makers = "manufacturer string, serial_number string"
@@ -80,7 +94,6 @@ def test_a_machine_has_its_current_versions_and_its_closed_ones_in_tables_of_the
 @requirement("F2")
 def test_a_player_has_the_properties_of_its_table() -> None:
     player = declared("casino", "dim_player")
-    assert isinstance(player, Dimension)
     assert player.table_properties == {
         "delta.autoOptimize.optimizeWrite": "true",
         "delta.autoOptimize.autoCompact": "true",
@@ -96,9 +109,7 @@ def test_a_program_has_its_previous_threshold_and_its_current_name() -> None:
     names = "program_status string, current_program_name string, current_admin_agency string"
     key = "program_key bigint not null, program_id string"
     assert columns("federal", "dim_program") == f"{key}, {threshold}, {cap}, {names}, {SHARED}, {ORIGIN}"
-    program = declared("federal", "dim_program")
-    assert isinstance(program, Dimension)
-    assert {attribute.name: int(attribute.scd) for attribute in program.attributes} == {
+    assert scd_types(declared("federal", "dim_program")) == {
         "eligibility_threshold": 6,
         "funding_cap_usd": 6,
         "program_status": 2,
@@ -112,6 +123,7 @@ def test_recipients_and_plays_have_the_keys_and_values_of_their_domain() -> None
     key = "grant_recipient_key bigint not null, recipient_id string"
     versioned = "legal_name string, parent_org string, status string, address string, risk_tier string"
     assert columns("federal", "dim_grant_recipient") == f"{key}, {versioned}, {SHARED}, {ORIGIN}"
+    assert set(scd_types(declared("federal", "dim_grant_recipient")).values()) == {2}
     play = {"event_id string", "event_ts timestamp", "player_id string", "player_key bigint"}
     play |= {"coin_in decimal(12,2)", "coin_out decimal(12,2)"}
     cash = {"event_ts timestamp", "cash_in_amount decimal(12,2)"}
@@ -120,10 +132,30 @@ def test_recipients_and_plays_have_the_keys_and_values_of_their_domain() -> None
         assert expected < {column.removesuffix(" not null").replace(";", ",") for column in stored}
 
 
+@requirement("F2", "F5", "F10")
+def test_created_tables_have_the_columns_of_their_declarations_and_no_partitions(own_tables: OwnTables) -> None:
+    """Also Delta's NOT NULL."""
+    warehouse = own_tables.warehouse
+    for name in ("dim_player", "dim_machine"):
+        dimension = declared("casino", name)
+        execute_steps(warehouse, dimension, plan(warehouse, dimension).schema_steps, {})
+        audit = ensure_audit(warehouse, dimension, warehouse.table(f"{name}_audit").last_commit_or_zero())
+        expected = {
+            table: stored_schema(dimension) for table in (name, f"{name}_history") if table in warehouse.tables()
+        }
+        expected[audit.name] = audit_schema(dimension)
+        for table, declared_columns in expected.items():
+            schema = warehouse.table(table).read().schema
+            assert [(field.name, field.dataType.simpleString(), field.nullable) for field in schema] == list(
+                declared_columns
+            )
+            assert warehouse.table(table).details()["partitionColumns"] == []
+    assert {"dim_player", "dim_machine", "dim_machine_history"} <= set(warehouse.tables())
+
+
 @requirement("F10")
 def test_an_audit_row_has_both_keys_actor_and_reason() -> None:
     player = declared("casino", "dim_player")
-    assert isinstance(player, Dimension)
     schema = {column: (ddl, nullable) for column, ddl, nullable in audit_schema(player)}
     required = {
         "audit_id": "bigint",
@@ -147,6 +179,15 @@ def test_an_audit_row_has_both_keys_actor_and_reason() -> None:
     }
     assert {name: ddl for name, (ddl, nullable) in schema.items() if not nullable} == required
     assert optional.items() <= {name: ddl for name, (ddl, nullable) in schema.items() if nullable}.items()
+
+
+@requirement("F9")
+def test_a_threshold_has_its_amount_and_its_window() -> None:
+    key = "compliance_threshold_key bigint not null, threshold_type string"
+    threshold = declared("casino", "dim_compliance_threshold")
+    values = "ctr_threshold decimal(12,2), window_hours int"
+    assert columns("casino", "dim_compliance_threshold") == f"{key}, {values}, {SHARED}, {ORIGIN}"
+    assert (threshold.regulated, scd_types(threshold)) == (True, {"ctr_threshold": 2, "window_hours": 2})
 
 
 @requirement("F9", "F63")

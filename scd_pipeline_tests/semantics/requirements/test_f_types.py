@@ -93,10 +93,12 @@ WALK = (
 """A player who rises, changes the email address, leaves, and returns with the same values."""
 
 
+WALK_HEADER = "| delivery | player_id | time | op | tier | home_property | risk_score | email |"
+
+
 def walk(*lines: str) -> DeliveryTable:
     """Return lines of the walk as deliveries of the loyalty feed."""
-    header = "| delivery | player_id | time | op | tier | home_property | risk_score | email |"
-    return feed("\n".join([header, *lines]), "loyalty")
+    return feed("\n".join([WALK_HEADER, *lines]), "loyalty")
 
 
 @requirement("F17")
