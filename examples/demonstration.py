@@ -22,6 +22,9 @@ from scd_pipeline.frames import checkpoint
 Report = Callable[[str], None]
 _AT_ONCE = 2
 """How many loads or queries run at a time: each leaves processor cores idle while it is planned."""
+_FEW_ROWS = 200_000
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings for queries of few rows, whose generated code takes longer to compile than the interpreter takes to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,9 @@ class Demonstration:
             facts: The facts whose views the queries may read.
             questions: The questions.
         """
+        if self.options.rows <= _FEW_ROWS:
+            for name, value in _INTERPRETED.items():
+                pipeline.spark.conf.set(name, value)
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
             # An answer is read twice: as values to compare, and as texts to show.
             answers = threads.map(lambda question: checkpoint(pipeline.sql(question.query, facts=facts)), questions)

@@ -122,7 +122,7 @@ def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     def probe(spark: SparkSession, server: str, scratch_path: str) -> capabilities.Capabilities:
         if server not in answers:
             answer = PROBE(spark, server, scratch_path)
-            answers[server] = replace(answer, replaces=False) if merges else answer
+            answers[server] = replace(answer, replaces=False, merges=True) if merges else answer
         return answers[server]
 
     def copied(spark: SparkSession, memory: Table, scratch_path: str, **more: str) -> capabilities.Capabilities:

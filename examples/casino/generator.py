@@ -108,7 +108,7 @@ class Casino:
     """
 
     players: int
-    days: int = 45
+    days: int = 36
     seed: int = 1
 
     @classmethod

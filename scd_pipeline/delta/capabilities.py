@@ -21,7 +21,10 @@ _PROPERTY = "scd_pipeline.capabilities."
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The ways of writing that work: `replaces` by replaceUsing, `merges` by MERGE with an idempotent transaction."""
+    """The ways of writing that work: `replaces` by replaceUsing, `merges` by MERGE with an idempotent transaction.
+
+    `merges` is False if `replaces` is True: MERGE is slower, and is not probed then.
+    """
 
     server: str
     engine: str
@@ -105,12 +108,11 @@ def current_engine(store: Table) -> str:
 
 
 def probe(spark: SparkSession, server: str, scratch_path: str) -> Capabilities:
-    """Try both ways of writing on scratch tables: replacing one of two rows must leave two rows."""
+    """Try the ways of writing on scratch tables, the faster one first: replacing one of two rows has to leave two."""
     scratch = Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}")
-    scratch.create([("k", "bigint", False), ("v", "string", True), ("r", "boolean", True)], {}, "scratch")
-    engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").select("engineInfo").collect()[0][0]
     replaces = _works(spark, scratch, "replace")
-    merges = _works(spark, Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}"), "merge")
+    engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").select("engineInfo").collect()[0][0]
+    merges = not replaces and _works(spark, Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}"), "merge")
     return Capabilities(server, engine, replaces, merges)
 
 

@@ -36,7 +36,7 @@ class Capabilities(Protocol):
 
     @property
     def merges(self) -> bool:
-        """Whether MERGE can write an idempotent commit."""
+        """Whether MERGE can write an idempotent commit; False if rows can be replaced."""
 
 
 @dataclass(frozen=True)

@@ -139,10 +139,11 @@ def test_generated_columns_are_renamed_with_their_attribute() -> None:
 
 @pytest.mark.usefixtures("each_warehouse_probes")
 def test_the_capabilities_of_delta_are_probed_once_and_stored(spark: SparkSession, warehouse: Path) -> None:
-    """S32: both ways of writing are supported, unless the run disables one of them."""
+    """S32: MERGE is probed only if rows cannot be replaced, as in a run that disables that."""
     capabilities = Warehouse(spark, warehouse).capabilities
-    assert capabilities.merges and "Delta" in capabilities.engine
-    assert capabilities.replaces == (os.environ.get("SCD_TEST_WRITES", "replace") == "replace")
+    replaces = os.environ.get("SCD_TEST_WRITES", "replace") == "replace"
+    assert (capabilities.replaces, capabilities.merges) == (replaces, not replaces)
+    assert "Delta" in capabilities.engine
     table = Warehouse(spark, warehouse).table("_scd_capabilities")
     before = table.last_commit()
     assert before.newest > 0
@@ -153,7 +154,7 @@ def test_the_capabilities_of_delta_are_probed_once_and_stored(spark: SparkSessio
 def test_a_delta_without_a_way_of_writing_is_rejected(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """S32: as an older Delta does, replaceUsing overwrites the whole table here, and MERGE fails."""
+    """S32: as an older Delta does, replaceUsing overwrites the whole table here, so that MERGE is probed."""
 
     def overwrite(self: object, rows: object, mode: str, options: dict[str, str], commit: object) -> None:
         original(self, rows, mode, {}, commit)
@@ -162,7 +163,8 @@ def test_a_delta_without_a_way_of_writing_is_rejected(
 
     original = Table._save
     monkeypatch.setattr(Table, "_save", overwrite)
-    assert not probe(spark, "old", str(warehouse / "s")).replaces
+    probed = probe(spark, "old", str(warehouse / "s"))
+    assert (probed.replaces, probed.merges) == (False, True)
     with pytest.raises(UnsupportedDelta, match="NO_WAY_TO_WRITE"):
         Capabilities("old", "Delta-Lake/2.0", replaces=False, merges=False).require_way_to_write()
 
