@@ -18,13 +18,13 @@ from scd_pipeline import Declarations, Dimension, Fact, LoadResult, Pipeline, Sc
 from scd_pipeline.cli.render import table
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.frames import checkpoint
+from scd_pipeline.load.session_settings import INTERPRETED
 
 Report = Callable[[str], None]
 _AT_ONCE = 2
 """How many loads or queries run at a time: each leaves processor cores idle while it is planned."""
 _FEW_ROWS = 200_000
-_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Settings for queries of few rows, whose generated code takes longer to compile than the interpreter takes to run."""
+"""Up to this number of rows, the questions are answered without generated code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Demonstration:
             questions: The questions.
         """
         if self.options.rows <= _FEW_ROWS:
-            for name, value in _INTERPRETED.items():
+            for name, value in INTERPRETED.items():
                 pipeline.spark.conf.set(name, value)
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
             # An answer is read twice: as values to compare, and as texts to show.

@@ -49,8 +49,9 @@ class Retry:
 
 def shortest_wait(attempt: int) -> float:
     """Return the seconds to wait after the attempt of this number, counted from 0, without jitter."""
-    seconds: float = 2 ** min(attempt, _LONGEST_WAIT) + 0.1 * attempt
-    return min(seconds, _LONGEST_WAIT)
+    # The power is limited by itself: a large one is no float.
+    doubled: int = min(2**attempt, _LONGEST_WAIT)
+    return min(doubled + 0.1 * attempt, _LONGEST_WAIT)
 
 
 def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, progress: Progress) -> Result:

@@ -19,11 +19,12 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.spark.settings import restore_setting
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings for queries of few rows, whose generated code takes longer to compile than the interpreter takes to run."""
 _READ_FEW = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
 }
 _SHUFFLED_FEW = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 _IN_ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}

@@ -29,8 +29,15 @@ class NoWarehouse(WarehouseResource):
         return SimpleNamespace(spark=SimpleNamespace(version="none"), schema=None)
 
 
-def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) -> Callable[[Collection[str]], None]:
+def fake_loads(
+    monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (), failure: str = "rejected"
+) -> Callable[[Collection[str]], None]:
     """Let each run accept its deliveries with one new entity each, or reject those of some names by `bad_rows`.
+
+    Args:
+        monkeypatch: Replaces the load.
+        rejected: The names to reject.
+        failure: The outcome of these: `rejected` or `missing`.
 
     Returns:
         A function that sets the names to reject from then on.
@@ -42,7 +49,7 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
         batch = f"{'/'.join(key)}/1"
         if delivery.name in names:
             rejection = {"code": "BAD_ROWS", "problem": "2 of 3 rows are bad", "fix": "deliver it again"}
-            return BatchResult(batch, *key, "rejected", **rejection)
+            return BatchResult(batch, *key, failure, **rejection)
         if delivery.name in loaded:
             return BatchResult(batch, *key, "unchanged")
         loaded.add(delivery.name)

@@ -97,6 +97,18 @@ def test_the_partition_of_a_rejected_delivery_is_failed_with_its_reason(
     assert [statuses(instance, asset) for asset in ASSETS] == [["MATERIALIZED"] * 3] * 3
 
 
+@pytest.mark.parametrize("outcome", ["rejected", "missing"])
+def test_a_failed_partition_has_the_outcome_of_its_delivery(
+    outcome: str, customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A requested version of a table whose files no longer exist is missing, not rejected."""
+    fake_loads(monkeypatch, rejected=[DAYS[1]], failure=outcome)
+    assert not run(customer, instance, DAYS[1]).success
+    (observed,) = instance.fetch_observations(dg.AssetKey("dim_customer"), limit=9).records
+    assert observed.asset_observation is not None
+    assert observed.asset_observation.metadata["outcome"].value == outcome
+
+
 def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
