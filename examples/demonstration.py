@@ -23,6 +23,8 @@ from scd_pipeline.load.session_settings import INTERPRETED
 Report = Callable[[str], None]
 _AT_ONCE = 2
 """How many loads or queries run at a time: each leaves processor cores idle while it is planned."""
+_ROWS = range(1_000, 10_000_001)
+"""About how many rows a demo can deliver."""
 _FEW_ROWS = 200_000
 """Up to this number of rows, the questions are answered without generated code."""
 
@@ -49,15 +51,17 @@ class Options:
     def parse(cls, description: str, folder: Path, arguments: Sequence[str] | None = None) -> Options:
         """Return the options of a command line."""
         parser = argparse.ArgumentParser(description=description)
-        parser.add_argument(
-            "--rows", type=int, default=20_000, help="about how many rows are delivered, 1,000 to 10,000,000 [20000]"
-        )
+        expected = f"{_ROWS[0]:,} to {_ROWS[-1]:,}"
+        rows_help = f"about how many rows are delivered, {expected} [20000]"
+        parser.add_argument("--rows", type=int, default=20_000, help=rows_help)
         parser.add_argument("--seed", type=int, default=1, help="decides everything that happens [1]")
         parser.add_argument("--folder", type=Path, default=folder, help=f"folder of the example [{folder}]")
         parser.add_argument("--remote", default="", help="Spark Connect server, sc://host:port [embedded Spark]")
         names = ", ".join(FAULTS)
         parser.add_argument("--faults", default="all", help=f"all, none, or some of {names}, with commas [all]")
         parsed = parser.parse_args(arguments)
+        if parsed.rows not in _ROWS:
+            parser.error(f"argument --rows: {parsed.rows:,}; expected {expected}")
         named = {"all": list(FAULTS), "none": []}.get(parsed.faults, parsed.faults.split(","))
         try:
             faults = known_faults(named)

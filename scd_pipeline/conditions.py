@@ -236,9 +236,14 @@ CONDITIONS: Mapping[str, Condition] = {
         "convert the column, or declare `column_names: {{current_flag: false}}` to leave it unchanged",
     ),
     "OPEN_END_DIFFERS": Condition(
-        "no version ends at {open_end} or has no end, although {column} is true for some; expected current versions to "
-        "have the declared open end; nothing was written",
-        "declare the `open_end` of the table",
+        "a version for which {column} is true ends at {end}; expected every current version to have no end, or the "
+        "declared one, {open_end}; nothing was written",
+        "declare the `open_end` of the table; if its rows have several, update them to this one",
+    ),
+    "CHANGED_DURING_REPAIR": Condition(
+        "another program committed version {version} of the table during the repair; expected no other writer",
+        "stop the other program, run `RESTORE TABLE {table} TO VERSION AS OF {version}`, because the repair may have "
+        "removed rows of that version, and repeat the repair",
     ),
     "DELETION_VECTORS_OFF": Condition(
         "deletion vectors are off; expected them on, because replacing rows by key needs them; nothing was written",

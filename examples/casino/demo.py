@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -40,14 +41,17 @@ TIERS_AT_FIRST_PLAY = """
 MANAGERS = "SELECT account_id, account_manager, previous_manager FROM dim_account ORDER BY account_id"
 
 
-def run(options: Options, report: Report) -> int:
-    """Write and load the deliveries, and report the answers; return 1 if one is not the correct one."""
+def run(options: Options, report: Report, *, first: Collection[str] = _LOADED_FIRST) -> int:
+    """Write and load the deliveries, and report the answers; return 1 if one is not the correct one.
+
+    `first` are the tables that are loaded before the second part of the deliveries arrives; all if it is empty.
+    """
     casino = Casino.of_size(options.rows, options.seed)
     demo = Demonstration(options, report)
     report(f"A casino with {casino.players:,} players and {casino.machines:,} slot machines, over {casino.days} days.")
     arrivals, declared = demo.prepare(DECLARATIONS, casino.batches(), casino.days)
     with Pipeline(demo.warehouse, remote=options.remote) as pipeline:
-        demo.load_in_two_parts(pipeline, declared, arrivals, first=_LOADED_FIRST)
+        demo.load_in_two_parts(pipeline, declared, arrivals, first=first)
         demo.answer(pipeline, declared.facts, _questions(casino))
     demo.suggest(f"history dim_player player_id={player_id(1)}")
     return 1 if demo.different else 0

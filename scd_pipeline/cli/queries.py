@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _BATCH_COLUMNS = ("load_run_id", "last_updated")
 """Columns that differ in every version and do not describe the entity."""
+_MAX_DAYS = 9999 * 366
+"""The largest tolerance: more days than from the first to the last year of a window."""
 _WINDOW_COLUMNS = ("version", "effective_from", "effective_to")
 _VERSION_COLUMNS = ("current_flag", "change_reason", "change_source", "row_hash")
 """Columns that do not describe the entity; shown only if they differ between versions."""
@@ -93,7 +95,7 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     "--tolerance",
     "days",
     metavar="DAYS",
-    type=click.FloatRange(min=0),
+    type=click.FloatRange(min=0, max=_MAX_DAYS),
     help="With --join, the largest age of a version at the time of a row  [default: any].",
 )
 @row_options
@@ -116,9 +118,10 @@ def as_of(
     from scd_pipeline import queries
 
     system_time = _parse_time(known_at) if known_at else None
+    if not file and (keys or days is not None):
+        raise click.UsageError("--key and --tolerance need --join")
     if file:
-        tolerance = None if days is None else timedelta(days=days)
-        _join_as_of(settings, dimension, time, file, keys, system_time, tolerance, conditions, output)
+        _join_as_of(settings, dimension, time, file, keys, system_time, _tolerance(days), conditions, output)
         return
     business_time = _parse_time(time)
     declared = dimension if system_time is None else settings.declared_dimension(dimension)
@@ -127,6 +130,15 @@ def as_of(
             warn(f"{dimension} has no validity windows: its rows are the same at every time, also at {time}")
         rows = queries.as_of(warehouse, declared, business_time, known_at=system_time)
         _write(_filter(rows, conditions), output)
+
+
+def _tolerance(days: float | None) -> timedelta | None:
+    if days is None:
+        return None
+    try:
+        return timedelta(days=days)
+    except ValueError:  # click lets NaN pass
+        raise click.BadParameter(f"{days}: expected a number of days", param_hint="--tolerance") from None
 
 
 def _join_as_of(

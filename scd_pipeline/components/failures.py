@@ -40,7 +40,7 @@ def load_failure(
         unresolved: Requested partitions that represent no delivery or several, with the keys of these.
         others: Number of deliveries that were loaded.
     """
-    reasons = {key: f"rejected [{batch.code}]: {batch.problem}; {batch.fix}" for key, batch in rejected.items()}
+    reasons = {key: f"{batch.outcome} [{batch.code}]: {batch.problem}; {batch.fix}" for key, batch in rejected.items()}
     reasons |= {partition: _unresolved_reason(keys) for partition, keys in unresolved.items()}
     lines = [f"{partition}: {reason}" for partition, reason in list(reasons.items())[:_MAX_REASONS]]
     if len(reasons) > _MAX_REASONS:

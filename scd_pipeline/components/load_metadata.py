@@ -14,7 +14,9 @@ from operator import and_
 from typing import Any
 
 import dagster as dg
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, IntegralType
 
 from scd_pipeline import queries
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
@@ -218,9 +220,7 @@ def entity_history(warehouse: Warehouse, dimension: Dimension, result: LoadResul
         return {}
     example = max(result.examples, key=lambda row: int(row[VERSION] or 0))
     history = queries.history(warehouse, dimension)
-    is_entity = reduce(
-        and_, [text_column(history, name).eqNullSafe(F.lit(example[name])) for name in dimension.key_names]
-    )
+    is_entity = reduce(and_, [_has_text(history, name, example[name]) for name in dimension.key_names])
     plotted = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
     texts = [text_column(history, name).alias(name) for name in plotted]
     window = [col(dimension.column_layout.required_name(name)).alias(name) for name in _PLOTTED_COLUMNS]
@@ -232,6 +232,14 @@ def entity_history(warehouse: Warehouse, dimension: Dimension, result: LoadResul
     has_personal = any(a.opens_versions and a.personal for a in dimension.attributes)
     plot = plots.timeline(title, versions, "Personal attributes are not shown." if has_personal else "")
     return {"history_of_one_entity": dg.MetadataValue.md(plots.as_markdown(plot, title))}
+
+
+def _has_text(rows: DataFrame, name: str, text: str | None) -> Column:
+    """Return whether a column has a value of this text; whole numbers and dates so that files can be skipped."""
+    data_type = rows.schema[name].dataType
+    if isinstance(data_type, IntegralType | DateType):
+        return col(name).eqNullSafe(F.lit(text).cast(data_type))
+    return text_column(rows, name).eqNullSafe(F.lit(text))
 
 
 def plotted_version(row: Mapping[str, Any], names: Sequence[str], dimension: Dimension) -> plots.Version:

@@ -155,7 +155,7 @@ def _load_and_record(
     record_rejected(context, report, rejected, planned=requested, file_versions=loaded.file_versions)
     if has_failed:
         run_planned_checks(context, declared, limits, report.warehouse)
-        raise load_failure(rejected, loaded.unresolved, others=len(batches) - len(rejected))
+        raise load_failure(rejected, loaded.unresolved, others=len(stored))
 
 
 def _event_without_delivery(

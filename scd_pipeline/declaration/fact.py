@@ -137,8 +137,9 @@ class Fact:
         """
         columns = dict(self.source.columns)
         if self.event_at == "delivery":
-            is_date = _grain_type(self, self.event_time) == "date"  # of the delivery, whatever its time of day is
-            columns[self.event_time] = Column(expression=DELIVERY_TIME, round=is_date)
+            data_type = _grain_type(self, self.event_time) or _columns(self)[self.event_time]
+            # A date is that of the delivery, whatever its time of day is.
+            columns[self.event_time] = Column(expression=DELIVERY_TIME, round=data_type == "date")
         source = Source(
             self.source.name,
             feed=self.source.feed,

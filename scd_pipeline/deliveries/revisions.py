@@ -61,27 +61,37 @@ def lower_revision(delivery: PendingDelivery, current: Batch) -> BatchRejected:
 
 def raise_revisions(pending: Sequence[PendingDelivery], stored: Sequence[Batch]) -> list[PendingDelivery]:
     """Give deliveries a revision above the current one if their own does not order them (S34)."""
-    current_by_key = current_revisions(list(stored))
+    stored_by_key = current_revisions(list(stored))
+    newest_by_key = dict(stored_by_key)  # and of the deliveries before
     raised = []
     for delivery in pending:
-        current = current_by_key.get(delivery.batch.delivery_key)
+        key = delivery.batch.delivery_key
+        current = (newest_by_key if _withdraws_current(delivery) else stored_by_key).get(key)
         if current is not None:
             revision = _raised_revision(delivery, current)
             delivery = replace(delivery, batch=replace(delivery.batch, revision=revision))
         raised.append(delivery)
+        newest = newest_by_key.get(key)
+        if newest is None or is_lower(newest, delivery.batch):
+            newest_by_key[key] = delivery.batch
     return raised
+
+
+def _withdraws_current(delivery: PendingDelivery) -> bool:
+    """Return whether it is a withdrawal without a revision, which withdraws the current one."""
+    return delivery.batch.withdrawn and delivery.delivery.revision == 0
 
 
 def _raised_revision(delivery: PendingDelivery, current: Batch) -> str:
     """Return the revision of a delivery, given the current one.
 
-    A withdrawal without a revision follows the current one. The revision of a delivery whose source has only the latest
-    content may not be higher, as after a move to a host whose clock is behind: the raised one is used only if the
-    content differs from that of the current one; else the log gets the own revision, so that the delivery is not read
-    again.
+    A withdrawal without a revision follows the current one, which may be an earlier delivery of the same load. The
+    revision of a delivery whose source has only the latest content may not be higher, as after a move to a host whose
+    clock is behind: the raised one is used only if the content differs from that of the current one; else the log gets
+    the own revision, so that the delivery is not read again.
     """
     following = next_revision(current.revision)
-    if delivery.batch.withdrawn and delivery.delivery.revision == 0:
+    if _withdraws_current(delivery):
         return current.revision if current.withdrawn else following
     is_raised = delivery.delivery.is_overwritten_in_place and rank(delivery.batch.revision) <= rank(current.revision)
     return following if is_raised else delivery.batch.revision

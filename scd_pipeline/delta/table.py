@@ -312,20 +312,28 @@ class Table:
         """
         return self._commit(commit, lambda: self._rewrite(rows, [key], removes, self._transaction_settings(commit)))
 
-    def rewrite_foreign(self, rows: DataFrame, *, keys: Sequence[str], removes: str, metadata: str) -> int:
+    def rewrite_foreign(
+        self, rows: DataFrame, version: int, *, keys: Sequence[str], removes: str, metadata: str
+    ) -> None:
         """Delete and insert rows as `rewrite` does, in a table of another program: without a commit number.
 
         Args:
             rows: The rows to insert, and a row with the key of those to delete.
+            version: The version of the table from which the rows were computed.
             keys: The columns of the key.
-            removes: The condition of the latter.
-            metadata: The `userMetadata` of the commit.
+            removes: The condition of the rows to delete.
+            metadata: The `userMetadata` of the commit, which no other commit has.
 
-        Returns:
-            The newest version of the table.
+        Raises:
+            ConflictError: Another program committed after `version` and before this commit.
         """
         self._rewrite(rows, keys, removes, {_USER_METADATA: metadata})
-        return self.newest_version()
+        history = self.spark.sql(f"DESCRIBE HISTORY {self.identifier}").where(F.col("version") > version)
+        written = history.where(F.col("userMetadata") == metadata).select(F.min("version")).collect()[0][0]
+        if written != version + 1:
+            raise ConflictError(
+                "CHANGED_DURING_REPAIR", f"table {self.name}", version=written - 1, table=self.identifier
+            )
 
     def newest_version(self) -> int:
         """Return the newest version of the table, whatever program wrote it."""

@@ -12,7 +12,7 @@ from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import all_of, col, quote_name
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.schema import beginning
+from scd_pipeline.history.schema import beginning, open_end
 
 VERSION_KEY = "_version_key"
 _FROM, _TO = "_version_from", "_version_to"
@@ -85,6 +85,8 @@ def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
 def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str, version: str = "") -> Column:
     """Return whether a version (`version_windows`) has the business key of a row and is in force at the row's time.
 
+    The window of a current version has no end, so it contains times after the open end too.
+
     Args:
         dimension: The declaration.
         keys: The row's columns of the business key, in declared order.
@@ -96,7 +98,8 @@ def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str, version
     same_key = [col(key) == F.col(prefix + _key_column(number)) for key, number in zip(keys, numbers, strict=True)]
     in_window = [F.col(prefix + _FROM) <= moment]
     if dimension.has_windows:
-        in_window.append(F.col(prefix + _TO) > moment)
+        end = F.col(prefix + _TO)
+        in_window.append((end > moment) | (end == open_end(dimension)))
     return all_of([*same_key, *in_window])
 
 

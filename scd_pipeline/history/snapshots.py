@@ -137,27 +137,55 @@ def snapshots_to_recheck(batches: BatchChanges) -> list[CoveringSnapshot]:
     }
     for source in {span[0] for span in spans}:
         ordered = sorted((b for b in batches.stored_snapshots if b.source == source), key=lambda b: b.position)
-        complete: dict[tuple[tuple[str, ...], tuple[str, ...] | None], Batch] = {}
+        # In order no change is before a stored snapshot, and their scopes are not read.
+        last_time = _time(ordered[-1]) if ordered else None
+        late = sorted((first, last) for s, first, last in spans if s == source and last_time and first <= last_time)
+        if not late:
+            continue
+        complete, last_change = _CompleteSnapshots(), None
         for snapshot in ordered:
-            ends = [last for s, first, last in spans if s == source and first <= _time(snapshot)]
-            # In order no change is before a stored snapshot, and comparing all scopes would grow with their square.
-            changes_from = _latest_complete_time(complete.values(), snapshot) if ends else None
-            if any(changes_from is None or last >= changes_from for last in ends):
-                affected.append(CoveringSnapshot(snapshot, changes_from))
+            while late and late[0][0] <= _time(snapshot):
+                last = late.pop(0)[1]
+                last_change = last if last_change is None else max(last, last_change)
+            if last_change is not None:
+                changes_from = complete.latest_time(snapshot)
+                if changes_from is None or last_change >= changes_from:
+                    affected.append(CoveringSnapshot(snapshot, changes_from))
             if source not in row_timed_sources and _is_complete(snapshot, source_columns[source]):
-                complete[(snapshot.scope_columns, snapshot.scope)] = snapshot
+                complete.add(snapshot)
     return affected
+
+
+class _CompleteSnapshots:
+    """Complete snapshots of a source, added in order of time, by the scopes that they cover.
+
+    A lookup compares the snapshots that share a scope value, not all: their number may be that of the deliveries.
+    """
+
+    def __init__(self) -> None:
+        self._unscoped: datetime | None = None
+        self._scoped: dict[tuple[tuple[str, ...], str], dict[tuple[str, ...], Batch]] = {}
+
+    def add(self, snapshot: Batch) -> None:
+        """Add a snapshot, which replaces an earlier one with the same scope."""
+        if snapshot.scope is None:
+            self._unscoped = _time(snapshot)
+            return
+        for value in snapshot.scope:
+            by_scope = self._scoped.setdefault((snapshot.scope_columns, value), {})
+            by_scope.pop(snapshot.scope, None)  # the newest one is the last
+            by_scope[snapshot.scope] = snapshot
+
+    def latest_time(self, snapshot: Batch) -> datetime | None:
+        """Return the time of the latest one that covers the scope of a snapshot; None if none does."""
+        candidates = self._scoped.get((snapshot.scope_columns, snapshot.scope[0]), {}) if snapshot.scope else {}
+        scoped = next((_time(each) for each in reversed(candidates.values()) if each.covers(snapshot)), None)
+        return max((time for time in (scoped, self._unscoped) if time is not None), default=None)
 
 
 def _is_complete(snapshot: Batch, columns: set[str]) -> bool:
     """Return whether the snapshot provides all `columns` of all entities in its scope; bad rows provide nothing."""
     return snapshot.retires and not snapshot.bad_rows and columns <= set(snapshot.columns)
-
-
-def _latest_complete_time(complete: Iterable[Batch], snapshot: Batch) -> datetime | None:
-    """Return the time of the latest complete snapshot that covers the scope of the given one."""
-    times = [_time(candidate) for candidate in complete if candidate.covers(snapshot)]
-    return max(times, default=None)
 
 
 def _time(batch: Batch) -> datetime:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
@@ -167,6 +167,8 @@ class AuditStepRecords:
         new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the key list
             has; None if they follow from the rows of the step.
         new_key_count: The number of `new_keys`.
+        key_range: A condition on the business key that holds for the entities of `changed` (`key_ranges`); None if
+            unknown.
     """
 
     changed: DataFrame
@@ -178,6 +180,7 @@ class AuditStepRecords:
     has_one_record_per_entity: bool = False
     new_keys: DataFrame | None = None
     new_key_count: int = 0
+    key_range: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,9 +458,10 @@ def step_changes(
         names = list(dimension.key_names)
         causes = checkpoint(changed_entities(records.changed, dimension))
         causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
-        # A literal, so that files whose transitions are all earlier are not read.
-        may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
-        rows = with_change_types(audit.where(may_differ), dimension)
+        # Literals, so that files whose transitions are all earlier, or of other entities, are not read.
+        is_later = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
+        has_key = F.lit(True) if records.key_range is None else records.key_range
+        rows = with_change_types(audit.where(is_later & has_key), dimension)
         recorded = RecordedTransitions(rows.join(causes, names, "left_semi"), causes)
         in_effect = in_effect.join(causes, names, "left_semi")
     transitions = build_transitions(

@@ -19,7 +19,7 @@ from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, key_text
-from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast, with_counts
+from scd_pipeline.frames import checkpoint, checkpoint_with_counts, local_frame, with_broadcast, with_counts
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, affected_keys, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
@@ -31,7 +31,7 @@ from scd_pipeline.load.state import StoredState
 
 _MAX_OBSERVED_BATCHES = 4
 """The largest number of batches that are counted by the query that computes their records; each needs six counts."""
-_RECORDS, _APPENDED, _REMOVED = "_records", "_appended", "_removed"
+_RECORDS, _APPENDED, _REMOVED, _IN_SCOPE = "_records", "_appended", "_removed", "_in_scope"
 _COMPARISON_COLUMNS = (
     ORIGIN,
     EXISTED_BEFORE,
@@ -302,13 +302,18 @@ def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension:
     delivered, asserted = F.col(ORIGIN) == "delivered", F.col(ASSERTED_BEFORE)
     # Of several rows of an entity, the presence of the first one asserts the existence for the next ones.
     present = F.min(F.when(delivered & (F.col(KIND) == PRESENCE), asserted))
-    bad = F.max(F.when(delivered & (F.col(KIND) == BAD) & _is_in_scope(batches), asserted))
+    bad = F.max(F.when(delivered & (F.col(KIND) == BAD) & F.col(_IN_SCOPE), asserted))
     flags = {**_row_flags(), _RECORDS: F.lit(True), _APPENDED: _is_appended()}
-    entities = records.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
-        *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in flags.items()],  # no key begins with `_`
-        F.max(delivered & (F.col(KIND) == UPSERT)).alias("_upserts"),
-        F.coalesce(present, F.lit(False)).alias("_present"),
-        F.coalesce(bad, F.lit(False)).alias("_bad"),
+    keys = [col(name) for name in dimension.key_names]
+    entities = (
+        _with_in_scope(records, batches)
+        .groupBy(BATCH, *keys)
+        .agg(
+            *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in flags.items()],  # no key begins with `_`
+            F.max(delivered & (F.col(KIND) == UPSERT)).alias("_upserts"),
+            F.coalesce(present, F.lit(False)).alias("_present"),
+            F.coalesce(bad, F.lit(False)).alias("_bad"),
+        )
     )
     by_entity = {
         "asserted_present": F.col("_present"),
@@ -319,20 +324,21 @@ def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension:
     return entities.groupBy(BATCH).agg(*sums)
 
 
-def _is_in_scope(batches: Sequence[Batch]) -> Column:
-    """Return whether the key of a bad row is in the scope of its batch; a row outside of the scope is a bad row."""
+def _with_in_scope(records: DataFrame, batches: Sequence[Batch]) -> DataFrame:
+    """Add whether the key of a bad row is in the scope of its batch; a row outside of the scope is a bad row too."""
     is_inside = F.lit(True)
     scoped = [batch for batch in batches if batch.bad_rows and batch.scope is not None]
-    for columns in sorted({batch.scope_columns for batch in scoped}):
-        entries = [
-            part
-            for batch in scoped
-            if batch.scope_columns == columns
-            for part in (F.lit(batch.id), F.array(*[F.lit(value) for value in batch.scope or ()]).cast("array<string>"))
-        ]
-        scope_of_batch = F.create_map(*entries)[F.col(BATCH)]
-        is_inside = is_inside & F.coalesce(F.array_contains(scope_of_batch, key_text(columns)), F.lit(True))
-    return is_inside
+    for number, columns in enumerate(sorted({batch.scope_columns for batch in scoped})):
+        value, found = f"_value_{number}", f"_found_{number}"
+        of_columns = [batch for batch in scoped if batch.scope_columns == columns]
+        # Joined, because a scope may have thousands of values: too many for literals of the query.
+        scopes = [(batch.id, each, True) for batch in of_columns for each in sorted(set(batch.scope or ()))]
+        frame = local_frame(records.sparkSession, scopes, f"{BATCH} string, {value} string, {found} boolean")
+        joined = records.withColumn(value, key_text(columns))
+        records = joined.join(with_broadcast(frame, len(scopes)), [BATCH, value], "left")
+        is_of_columns = F.col(BATCH).isin([batch.id for batch in of_columns])
+        is_inside = is_inside & (~is_of_columns | F.col(value).isNull() | F.col(found).isNotNull())
+    return records.withColumn(_IN_SCOPE, is_inside)
 
 
 def _is_appended() -> Column:

@@ -104,18 +104,23 @@ class LoadPlan:
         is_newer = any(last.high_water_marks.get(name) != mark for name, mark in self.high_water_marks.items())
         return last.number > 0 and (is_newer or last.roles_checksum != self.roles_checksum)
 
+    @property
+    def has_pending_commits(self) -> bool:
+        """Whether the table lacks commits of the log; the load that made them may still be running."""
+        return self.applied < self.log_commit.number
+
     def writable_log(self, warehouse: Warehouse) -> ChangeLog:
         """Return the change log for writing."""
         return replace(self.log, table=warehouse.writable(self.log_name))
 
     def prepare(self, warehouse: Warehouse) -> None:
-        """Execute the schema steps, and set the properties of the tables (`execute_steps`), if the load writes rows.
+        """Execute the schema steps, and set the properties of the tables (`execute_steps`), if the load commits.
 
         Raises:
             ConflictError: Another writer changed the table first.
             UsageError: Delta does not know a declared property.
         """
-        if not (self.batches or self.has_actions):
+        if not (self.batches or self.has_actions or self.has_pending_commits):
             return
         execute_steps(warehouse, self.dimension, self.schema_steps, self.properties)
 
@@ -257,4 +262,5 @@ def _step_records(
         has_one_record_per_entity=comparison.has_one_record_per_entity,
         new_keys=actions.new_keys,
         new_key_count=actions.new_key_count,
+        key_range=comparison.key_range,
     )

@@ -112,12 +112,16 @@ def plan(
         dimensions: For a fact, the plans of its dimensions by name: it gets the keys that their loads would give.
 
     Raises:
-        ScdError: As `load`, apart from write conflicts.
+        ScdError: As `load`. A plan of a fact is repeated if another load commits while it is computed.
     """
-    if isinstance(table, Fact):
-        keys = read_fact_keys(warehouse, table, dimensions)
-        return build_plan(warehouse, table.as_dimension(), deliveries, fact_keys=keys)
-    return build_plan(warehouse, table, deliveries)
+
+    def attempt() -> LoadPlan:
+        if isinstance(table, Fact):
+            keys = read_fact_keys(warehouse, table, dimensions)
+            return build_plan(warehouse, table.as_dimension(), deliveries, fact_keys=keys)
+        return build_plan(warehouse, table, deliveries)
+
+    return with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
 
 
 def load(
@@ -360,7 +364,7 @@ def _committed_load(
         unknown_members=load_plan.unknown_members,
     )
     step = LoadedAuditStep(
-        commit, log, load_plan.dimension, load_plan.step_records, changes, load_plan.existing_entities
+        commit, log, load_plan.dimension, load_plan.step_records, changes, delivered.existing_entities
     )
     return _CommittedLoad(result, step, _tables_to_compact(delivered, log, commit))
 
@@ -413,7 +417,8 @@ def commit_log(warehouse: Warehouse, load_plan: LoadPlan, progress: Progress = i
     last = load_plan.log_commit
     if not load_plan.batches:
         return last
-    applied = load_plan.applied if load_plan.has_actions else last.number + 1
+    changes_table = load_plan.has_actions or load_plan.has_pending_commits
+    applied = load_plan.applied if changes_table else last.number + 1
     commit = last.next(
         unchanged=UnchangedDimension(load_plan.dimension_commit.number, applied),
         batches=tuple(batch.id for batch in load_plan.batches),
@@ -433,9 +438,10 @@ def _records_after(last: PipelineCommit, appended: int) -> int | None:
 def commit_table(
     warehouse: Warehouse, load_plan: LoadPlan, log: PipelineCommit, progress: Progress = ignore_progress
 ) -> PipelineCommit:
-    """Write the plan's row actions to the dimension or fact; without any there is no commit (S15).
+    """Write the plan's row actions to the dimension or fact; without any there is no commit (S15), with two exceptions.
 
-    A fact whose rows have been compared with newer dimensions makes a commit without rows, for its high-water marks.
+    A fact whose rows have been compared with newer dimensions makes a commit without rows, for its high-water marks. So
+    does a table that lacked commits of the log: a slower load that is still to apply them then meets a write conflict.
 
     Returns:
         The last pipeline commit of the table.
@@ -444,7 +450,7 @@ def commit_table(
         ConflictError: Another writer committed first.
     """
     last, name = load_plan.dimension_commit, load_plan.dimension.name
-    if not (load_plan.has_actions or load_plan.has_newer_upstream):
+    if not (load_plan.has_actions or load_plan.has_newer_upstream or load_plan.has_pending_commits):
         # The schema steps of a load that appends to its log have created the table.
         return replace(last, newest=0) if load_plan.batches and not last.exists else last
     commit = last.next(

@@ -131,11 +131,18 @@ def last_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tup
 
 
 def _last_deliveries(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, tuple[str, datetime | None]]:
-    commit_times: dict[int, datetime | None] = {}
-    if any(batch.at is None for _, batch in committed):
-        commit_times = {commit.number: commit.at for commit in log.table.commits_since(0)}
-    times = {batch.id: batch.at or commit_times.get(number) for number, batch in committed}
     in_effect = batches_in_effect([batch for _, batch in committed])
+    ids = {batch.id for batch in in_effect}
+    # Of a source's deliveries without a time, only the last one can be its last delivery.
+    last_commits: dict[str, int] = {}
+    for number, batch in committed:
+        if batch.at is None and batch.id in ids:
+            last_commits[batch.source] = max(number, last_commits.get(batch.source, 0))
+    commit_times: dict[int, datetime | None] = {}
+    if last_commits:
+        commits = log.table.commits_since(min(last_commits.values()) - 1)
+        commit_times = {commit.number: commit.at for commit in commits}
+    times = {batch.id: batch.at or commit_times.get(number) for number, batch in committed}
     in_order = sorted(in_effect, key=lambda b: (to_utc(times[b.id] or datetime.min), rank(b.delivery)))
     return {b.source: (b.delivery, to_utc(at) if (at := times[b.id]) else None) for b in in_order}
 

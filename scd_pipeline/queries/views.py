@@ -141,9 +141,7 @@ def create_views(
     with _report_failure(f"views of {', '.join(requested or ['every table'])}", on_failure):
         tables = _declared_names(warehouse.tables(), requested or (), facts)
     created = []
-    for view in _ready_views(warehouse, tables, facts, on_failure=on_failure):
-        if requested is not None and set(requested).isdisjoint(view.tables):
-            continue
+    for view in _ready_views(warehouse, tables, facts, reading=requested, on_failure=on_failure):
         with _report_failure(f"view {view.name}", on_failure):
             view.create(warehouse.spark, warehouse.schema)
             created.append(view.name)
@@ -191,15 +189,23 @@ def _ready_views(
     facts: Sequence[Fact],
     query: str | None = None,
     *,
+    reading: Collection[str] | None = None,
     on_failure: Callable[[str], None] | None = None,
 ) -> list[View]:
     """Return the views of the existing tables whose dimension or fact occurs in the query.
+
+    With `reading`, these are only the views that read one of these dimensions and facts: the others, of which a schema
+    may have many, are not built.
 
     A schema may contain damaged tables, tables that this user cannot read, and foreign tables of such names: with
     `on_failure` they do not prevent the views of other tables.
     """
     fact_names = {fact.name for fact in facts}
     dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in fact_names]
+
+    def is_requested(*tables: str) -> bool:
+        return reading is None or not set(reading).isdisjoint(tables)
+
     ready: list[View] = []
     with_windows: list[QueriedTable] = []
     for name in dimensions:
@@ -207,15 +213,15 @@ def _ready_views(
             if stored_declaration(warehouse, name) is None:
                 continue
             table = queried_table(warehouse, name)
-            ready += _dimension_views(warehouse, table)
+            ready += _dimension_views(warehouse, table) if is_requested(name) else []
             with_windows += [table] if table.has_windows else []
     for left, right in combinations(with_windows, 2):
-        if left.key_names == right.key_names:
+        if left.key_names == right.key_names and is_requested(left.name, right.name):
             with _report_failure(f"views of {left.name} and {right.name}", on_failure):
                 ready.append(_overlap(warehouse, left, right))
     for fact in facts:
-        is_loaded = {fact.name, *(d.name for d in fact.dimensions)} <= set(names)
-        if is_loaded and _occurring([fact.name], query):
+        read = (fact.name, *(dimension.name for dimension in fact.dimensions))
+        if set(read) <= set(names) and is_requested(*read) and _occurring([fact.name], query):
             with _report_failure(f"views of {fact.name}", on_failure):
                 ready.append(_joined(warehouse, fact))
     return ready
@@ -226,8 +232,7 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
 
     Without windows each of them returns all rows (S33).
     """
-    as_of, stored_table = f"{table.name}_as_of", warehouse.table(table.name)
-    columns, source = stored_table.columns(), _source(warehouse, table)
+    as_of, columns, source = f"{table.name}_as_of", warehouse.table(table.name).columns(), _source(warehouse, table)
     if table.has_windows:
         current = computed_columns(table.column_layout, columns, "v.")[CURRENT_FLAG]
         now, then = (_in_force(table, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
@@ -240,7 +245,7 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
     every_version = View(table.name + VERSIONS_SUFFIX, _versions(source, table, columns, "true"), tables)
     return [
         *([every_version] if table.history_table else []),
-        View(f"{table.name}_current", _versions(stored_table.identifier, table, columns, current), tables),
+        View(f"{table.name}_current", _versions(_current_source(warehouse, table), table, columns, current), tables),
         View(f"{table.name}_in_force", _versions(source, table, columns, now), tables),
         View(as_of, _versions(source, table, columns, then), tables, "`at` TIMESTAMP"),
     ]
@@ -249,6 +254,14 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
 def _source(warehouse: Warehouse, table: QueriedTable) -> str:
     """Return the SQL of the table of a dimension, or of its two tables as one."""
     return versions_query(warehouse, table.name) if table.history_table else warehouse.table(table.name).identifier
+
+
+def _current_source(warehouse: Warehouse, table: QueriedTable) -> str:
+    """Return the SQL of the table that has the current versions, at the table version that the other views read."""
+    identifier = warehouse.table(table.name).identifier
+    if not table.history_table:
+        return identifier
+    return f"{identifier} VERSION AS OF {table_versions(warehouse, table.name)[table.name]}"
 
 
 def _in_force(table: QueriedTable, columns: Collection[str], moment: str) -> str:
@@ -332,6 +345,11 @@ def _overlap(warehouse: Warehouse, left: QueriedTable, right: QueriedTable) -> V
     ]
     (left_start, left_end), (right_start, right_end) = ((each[EFFECTIVE_FROM], each[EFFECTIVE_TO]) for each in windows)
     begin, end = f"GREATEST({left_start}, {right_start})", f"LEAST({left_end}, {right_end})"
+    exist = [
+        f"NOT {computed[IS_DELETED]}"
+        for (_, table), computed in zip(by_label.values(), windows, strict=True)
+        if table.has_deleted_versions
+    ]
     window = [
         _select_item(column, value, column, [left, right]) for column, value in zip(_WINDOW, (begin, end), strict=True)
     ]
@@ -339,6 +357,6 @@ def _overlap(warehouse: Warehouse, left: QueriedTable, right: QueriedTable) -> V
     text = (
         f"SELECT {', '.join([*columns, *window])} FROM {_source(warehouse, left)} AS l "
         f"JOIN {_source(warehouse, right)} AS r "
-        f"ON {same_key} AND {left_start} < {right_end} AND {right_start} < {left_end}"
+        f"ON {' AND '.join([same_key, f'{left_start} < {right_end}', f'{right_start} < {left_end}', *exist])}"
     )
     return View(f"{left.name}_with_{right.name}", text, (left.name, right.name))

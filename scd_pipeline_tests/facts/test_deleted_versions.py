@@ -103,8 +103,11 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
     )
     guest = replace(PLAYER, name="dim_guest", surrogate_key="guest_key")
     load(opened, guest, [players("1", W)])
-    pairs = queries.overlap(opened, dimension, guest, on=[("player_id", "player_id")])
-    assert pairs.where("effective_from <= '2019-11-01' AND ifnull(effective_to > '2019-11-01', true)").count() == 0
+    view = "dim_guest_with_dim_player"
+    queries.register(opened, query=view)
+    for pairs in (queries.overlap(opened, dimension, guest, on=[("player_id", "player_id")]), opened.spark.table(view)):
+        assert pairs.where("effective_from <= '2019-11-01' AND ifnull(effective_to > '2019-11-01', true)").count() == 0
+        assert pairs.count() == 3
     keys = {row["play"]: row["player_key"] for row in joined}
     assert keys[1] != keys[2] == keys[3] != keys[4]
     results = [*check_dimension(opened, dimension), *check_fact(opened, fact)]

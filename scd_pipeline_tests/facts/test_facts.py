@@ -326,6 +326,9 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         """,
         joined.toArrow().to_pylist(),
     )
+    future = recorded.spark.sql("SELECT 'p' AS who, timestamp'9999-12-31 23:59:59.5' AS at")
+    (row,) = queries.join_as_of(recorded, future, PLAYER, time="at", keys=("who",)).select("player_tier").collect()
+    assert row[0] == "Gold", "the window of a current version has no end"
     with pytest.raises(UsageError, match="JOIN_KEYS_INCOMPLETE"):
         queries.join_as_of(recorded, rows, PLAYER, time="at", keys=("who", "at"))
     both = queries.overlap(recorded, PLAYER, PLAYER, on=[("player_id", "player_id")])

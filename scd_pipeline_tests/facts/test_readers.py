@@ -16,6 +16,7 @@ import pytest
 from deltalake.exceptions import DeltaProtocolError
 
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.expressions import col
 
 Rows = list[tuple[Any, ...]]
 TABLES = ("dim_player", "dim_player_changes", "dim_player_audit", "dim_player_keys", "fct_play", "fct_play_changes")
@@ -82,6 +83,10 @@ def test_each_reader_returns_the_stored_times_of_each_table(played: Warehouse) -
         assert {kinds[time] for time in times} == {"INT64"}, name
         for reader in READERS:
             assert in_order(reader(path, times)) == expected, f"{name} by {reader.__name__}"
+        plain = [field.name for field in read.schema.fields if not field.dataType.simpleString().startswith("map")]
+        rows = in_order([tuple(row.values()) for row in read.select(*map(col, plain)).toArrow().to_pylist()])
+        for reader in (with_polars, with_datafusion):
+            assert in_order(reader(path, plain)) == rows, f"{name} by {reader.__name__}"
     versions = pl.read_delta(f"{played.path}/dim_player")
     current = versions.filter(pl.col("effective_to") > datetime(2025, 1, 1, tzinfo=timezone.utc))
     assert current.select("tier", "effective_to").rows() == [("Gold", OPEN_END)]

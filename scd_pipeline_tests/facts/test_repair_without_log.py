@@ -11,8 +11,9 @@ import pytest
 from scd_pipeline import queries
 from scd_pipeline.declaration import Dimension, parse
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import SetupError, UsageError
+from scd_pipeline.errors import ConflictError, SetupError, UsageError
 from scd_pipeline.load.run import load
+from scd_pipeline.operations import repair_without_log as repair_without_log_module
 from scd_pipeline.operations.repair import repair
 from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline_tests.facts.players import PLAYER, W, players
@@ -117,6 +118,42 @@ def test_a_table_with_another_open_end_than_declared_is_not_repaired(adopted: Wa
     assert error.value.code == "OPEN_END_DIFFERS"
     result = repair_without_log(adopted, customer("open_end: 2999-12-31"), now=NOW, actor="ann", dry_run=True)
     assert dict(result.row_counts) == {"close": 1, "overwrite": 1, "remove": 2}
+
+
+def test_a_table_with_several_open_ends_is_not_repaired(adopted: Warehouse) -> None:
+    """Otherwise the correct version with the other end would no longer be current."""
+    table = adopted.table("dim_customer")
+    adopted.spark.sql(
+        f"INSERT INTO {table.identifier} VALUES (10, 'f', 'Bonn', '2024-01-01', '9999-12-31', true, 1, "
+        "'2024-01-01', 'x')"
+    )
+    with pytest.raises(SetupError, match=r"\[OPEN_END_DIFFERS\] .* ends at 9999-12-31 00:00:00"):
+        repair_without_log(adopted, customer(), now=NOW, actor="ann")
+
+
+@pytest.mark.parametrize("moment", ["plan_repair", "repair_rows"], ids=["before the audit", "before the commit"])
+def test_a_commit_of_another_program_during_the_repair_is_reported(
+    adopted: Warehouse, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Before anything is written, or with the statement that restores its rows."""
+    table, original = adopted.table("dim_customer"), getattr(repair_without_log_module, moment)
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        result = original(*arguments, **options)
+        adopted.spark.sql(f"UPDATE {table.identifier} SET city = 'Wien' WHERE id = 'a' AND version = 2")
+        return result
+
+    monkeypatch.setattr(repair_without_log_module, moment, interrupted)
+    with pytest.raises(ConflictError, match=r"\[CHANGED_DURING_REPAIR\] .* version 2 ") as error:
+        repair_without_log(adopted, customer(), now=NOW, actor="ann")
+    statement = f"RESTORE TABLE {table.identifier} TO VERSION AS OF 2"
+    if moment == "plan_repair":
+        assert "nothing was written" in str(error.value)
+        assert table.newest_version() == 2
+    else:
+        assert f"`{statement}`" in str(error.value)
+        adopted.spark.sql(statement)
+    assert [row["city"] for row in stored(adopted) if row["id"] == "a"] == ["Bonn", "Wien"]
 
 
 def test_a_flag_that_is_not_boolean_is_rejected(opened: Warehouse) -> None:

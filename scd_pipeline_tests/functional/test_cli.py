@@ -24,6 +24,7 @@ from scd_pipeline.environment import EXAMPLE
 from scd_pipeline.errors import LoadError, ScdError, SetupError
 from scd_pipeline.exit_codes import ExitCode
 from scd_pipeline.spark import doctor
+from scd_pipeline_tests.semantics.specification import requirement
 
 Scd = Callable[..., tuple[int, str, str]]
 
@@ -136,6 +137,8 @@ def test_rows_of_a_file_are_joined_as_of_their_own_times(scd: Scd, tmp_path: Pat
     assert {(row["who"], row["legislator_state"]) for row in rows} == expected
     assert list(rows[0])[:3] == ["voted_on", "who", "legislator_key"]
     assert "warning: " in err and "1 of its lines are not rows of its columns" in err
+    out = scd(*arguments, "--tolerance", "0.5")[1]
+    assert {row["legislator_state"] for row in json.loads(out)} == {None}, "the version is older than half a day"
     code, _, err = scd("as-of", "dim_legislator", "day", "--join", str(file), "--key", "who")
     assert code == 2
     assert "[COLUMN_NOT_FOUND]" in err
@@ -179,6 +182,9 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
         (["as-of", "dim_legislator", "2016-13-01"], 2, "[INVALID_TIME] 2016-13-01"),
         (["as-of", "dim_legislator", "20160101"], 2, "[INVALID_TIME] 20160101"),
         (["as-of", "dim_legislater", "2016-01-01"], 2, "the nearest is dim_legislator"),
+        (["as-of", "dim_legislator", "2016-01-01", "--tolerance", "30"], 2, "--key and --tolerance need --join"),
+        (["as-of", "dim_legislator", "t", "--join", "f", "--tolerance", "nan"], 2, "nan: expected a number of days"),
+        (["as-of", "dim_legislator", "t", "--join", "f", "--tolerance", "1e9"], 2, "--tolerance"),
         (["as-of", "planets", "2016-01-01"], 5, "planets"),
         (["history", "dim_legislator", "bioguid=x"], 2, "did you mean bioguide?"),
         (["history", "dim_legislator", "bioguide"], 2, "[INVALID_CONDITION] bioguide"),
@@ -424,3 +430,29 @@ def test_commands_alone_create_a_warehouse_from_declarations(
     assert any(line.startswith("dim_x: current_versions_are_open: failed (1): id=2") for line in lines)
     assert any(line.split()[1:] == ["windows_do_not_overlap", "passed", "0"] for line in lines)
     assert lines[-1] == "13 checks: 10 passed, 3 failed"
+
+
+@pytest.mark.slow
+@requirement("F30")
+def test_a_table_of_another_program_is_repaired(
+    spark: SparkSession,
+    remote: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two writers have left two current versions."""
+    text = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'x_{date}.csv'}}\nattributes: {a: 2}\n"
+    (tmp_path / "dim_x.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("SCD_REMOTE", remote)
+    arguments = ("--warehouse", str(tmp_path / "warehouse"), "--declarations", str(tmp_path / "dim_x.yaml"))
+    table = Warehouse(spark, tmp_path / "warehouse").table("dim_x")
+    window = "effective_from, timestamp'9999-12-31 23:59:59' AS effective_to, true AS current_flag"
+    rows = "VALUES (1, '7', 'u', timestamp'2024-01-01'), (2, '7', 'v', timestamp'2024-02-01')"
+    columns = f"SELECT x_key, id, a, {window} FROM {rows} AS t(x_key, id, a, effective_from)"
+    spark.sql(f"CREATE TABLE {table.identifier} USING delta AS {columns}")
+    for option, last in (("--dry-run", "1 to close; nothing was written"), ("--actor=ann", "table version 1")):
+        assert cli.main(("repair", "dim_x", "--without-log", option, *arguments)) == 0
+        output = capsys.readouterr()
+        assert last in output.out + output.err
+    assert table.read().where("current_flag").select("a").collect() == [("v",)]

@@ -475,7 +475,7 @@ _LOG = (
         "snapshots_of_the_same_time_not_rechecked",
         "S19",
         "customer halves, country halves",
-        _in("snapshots.snapshots_to_recheck", compared(comparison("last", operator=">="), ">")),
+        _in("snapshots.snapshots_to_recheck", compared(comparison("last_change", operator=">="), ">")),
         _in("differences._rechecks", compared(comparison("changes_from", operator=">="), ">")),
     ),
     _fault(

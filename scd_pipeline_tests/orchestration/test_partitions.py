@@ -103,7 +103,11 @@ def test_a_failed_partition_has_the_outcome_of_its_delivery(
 ) -> None:
     """A requested version of a table whose files no longer exist is missing, not rejected."""
     fake_loads(monkeypatch, rejected=[DAYS[1]], failure=outcome)
-    assert not run(customer, instance, DAYS[1]).success
+    failed = run(customer, instance, DAYS[1])
+    assert not failed.success
+    reason, others = failure(failed)
+    assert reason.startswith(f"2024-01-02: {outcome} [")
+    assert others == "nothing was loaded"
     (observed,) = instance.fetch_observations(dg.AssetKey("dim_customer"), limit=9).records
     assert observed.asset_observation is not None
     assert observed.asset_observation.metadata["outcome"].value == outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -35,12 +35,21 @@ class ListedTest:
 
 def tests_with_mark(module: str, mark: str) -> Iterator[ListedTest]:
     """The tests of a module that have the mark, in their order."""
-    for name, function in vars(importlib.import_module(module)).items():
-        marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
+    imported = importlib.import_module(module)
+    marks_of_module = _marks(imported)
+    for name, function in vars(imported).items():
+        marks = _marks(function) if isinstance(function, FunctionType) else []
         numbers = tuple(number for each in marks if each.name == mark for number in each.args)
         if name.startswith("test_") and numbers:
             file, case = f"../{module.replace('.', '/')}.py", getattr(function, "case", None)
-            yield ListedTest(file, name, numbers, case, any(map(_is_slow, marks)))
+            yield ListedTest(file, name, numbers, case, any(map(_is_slow, [*marks_of_module, *marks])))
+
+
+def _marks(tests: ModuleType | FunctionType) -> list[pytest.Mark]:
+    """The marks of a test or of all tests of a module."""
+    marks = getattr(tests, "pytestmark", [])
+    decorators = marks if isinstance(marks, list) else [marks]
+    return [getattr(each, "mark", each) for each in decorators]
 
 
 def _is_slow(mark: pytest.Mark) -> bool:

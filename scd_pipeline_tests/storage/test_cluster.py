@@ -120,10 +120,11 @@ def cluster(installation: Installation, tmp_path_factory: pytest.TempPathFactory
         yield Cluster(spark, workers)
 
 
-def executors() -> list[int]:
-    """Return the processes of the executors of all local workers."""
+def executors(cluster: Cluster) -> list[int]:
+    """Return the processes of the executors, which its workers have started."""
+    workers = ",".join(str(worker.process.pid) for worker in cluster.workers)
     listed = subprocess.run(
-        ["pgrep", "-f", "CoarseGrainedExecutorBackend.*--worker-url"], capture_output=True, text=True
+        ["pgrep", "-P", workers, "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True
     )
     return [int(pid) for pid in listed.stdout.split()]
 
@@ -138,7 +139,7 @@ def test_a_load_survives_the_loss_of_the_executors(
 
     def after_the_loss(*args: Any, **more: Any) -> Any:
         monkeypatch.setattr(run, step, original)
-        killed = executors()
+        killed = executors(cluster)
         assert len(killed) == WORKERS
         for pid in killed:
             os.kill(pid, signal.SIGKILL)

@@ -58,6 +58,21 @@ def test_a_dimension_write_planned_before_another_writers_commit_is_a_conflict(l
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
+@pytest.mark.rule("S14", "S17")
+def test_a_dimension_write_of_a_delivery_that_another_writer_withdrew_is_a_conflict(loaded: Warehouse) -> None:
+    """Both deliveries together change no row, so the second load has only to prevent the write of the first."""
+    outdated_plan = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    log = commit_log(loaded, outdated_plan)
+    before = history(loaded)
+    assert ingest_and_apply(loaded, CUSTOMER, [feed("one", revision=2, withdrawn=True)]).row_counts == {}
+    with pytest.raises(ConflictError):
+        commit_table(loaded, outdated_plan, log)
+    assert_same_rows(before, history(loaded))
+    newest = loaded.table(CUSTOMER.name).newest_version()
+    assert ingest_and_apply(loaded, CUSTOMER).row_counts == {}
+    assert loaded.table(CUSTOMER.name).newest_version() == newest
+
+
 @pytest.mark.slow
 @pytest.mark.rule("S20")
 def test_a_schema_step_that_another_writer_executed_first_is_a_conflict(loaded: Warehouse) -> None:

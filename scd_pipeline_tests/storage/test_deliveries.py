@@ -26,6 +26,7 @@ from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.operations.status import status
+from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
@@ -321,6 +322,18 @@ def test_a_withdrawal_without_a_revision_withdraws_the_current_one(spark: SparkS
     file.write_text("id,city\na,Oslo\n")
     assert outcomes() == ["accepted"]
     assert [row["city"] for row in opened.table("dim_customer").read().collect()] == ["Oslo"]
+
+
+@pytest.mark.rule("S14", "S34")
+def test_a_withdrawal_in_the_load_of_its_delivery_withdraws_it(in_rome: Warehouse) -> None:
+    """As in a load of its own: a withdrawal without a revision follows the revision before it."""
+    withdrawal = Delivery("crm", "2024-02-01", "snapshot", withdrawn=True)
+    delivery = snapshot(2, {"a": "Oslo"})
+    assert (delivery.name, delivery.channel) == (withdrawal.name, withdrawal.channel)
+    before = history(in_rome)
+    results = ingest_and_apply(in_rome, CUSTOMER, [replace(delivery, revision=5), withdrawal]).results
+    assert [batch.outcome for batch in results] == ["superseded", "accepted"]
+    assert history(in_rome) == before
 
 
 @pytest.mark.rule("S34")

@@ -179,7 +179,7 @@ MACHINES_BY_DAY = (
     """,
     """
     | machine_id | game_title | denomination | location |
-    | M1         | G2         | 0.50         | B        |
+    | M1         | G1         | 1.00         | A        |
     | M2         | G2         | 0.05         | B        |
     | M3         | G3         | 0.05         | EU       |
     | M4         | G4         | 0.05         | NULL     |
@@ -235,7 +235,7 @@ def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(machines: W
     assert_same_rows(
         """
         | machine_id | game_title | denomination | location | last_updated |
-        | M1         | G2         | 0.50         | B        | 2024-01-02   |
+        | M1         | G1         | 1.00         | A        | 2024-01-02   |
         | M2         | G2         | 0.05         | B        | 2024-01-01   |
         """,
         current.where("machine_id IN ('M1', 'M2')").toArrow().to_pylist(),
@@ -294,6 +294,19 @@ def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
     (before,) = seen
     assert_same_rows(ROME, before)
     assert_same_rows(AFTER_ROME, read(in_rome))
+
+
+@pytest.mark.slow
+@requirement("F37")
+def test_the_views_of_a_session_have_each_version_once_after_another_load(in_rome: Warehouse) -> None:
+    """Each reads the table versions that belonged together when the views were created."""
+    queries.register(in_rome, ["dim_customer_current", "dim_customer_versions"])
+    ingest_and_apply(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    closed = "SELECT * FROM dim_customer_versions WHERE NOT current_flag"
+    assert_same_rows(ROME, records(in_rome.spark.sql(f"SELECT * FROM dim_customer_current UNION ALL {closed}")))
+    queries.register(in_rome, ["dim_customer_current", "dim_customer_versions"])
+    rows = in_rome.spark.sql(f"{closed} UNION ALL SELECT * FROM dim_customer_current")
+    assert_same_rows(AFTER_ROME, records(rows))
 
 
 @pytest.mark.slow

@@ -26,7 +26,9 @@ def state(spark: SparkSession, current: str = CURRENT) -> AppliedState:
     return AppliedState(rows, spark.range(0), (STORED,))
 
 
-def narrowed(spark: SparkSession, delivered: str, applied: AppliedState) -> NarrowedSnapshot | None:
+def narrowed(
+    spark: SparkSession, delivered: str, applied: AppliedState, batch: Batch = BATCH
+) -> NarrowedSnapshot | None:
     """Read a snapshot whose rows have id, name, kind, content hash, and the number of values set to NULL."""
     rows = spark.sql(
         "SELECT id, IF(kind = 'upsert', struct(name AS v), NULL) AS name, kind AS _kind, 'crm' AS _source,"
@@ -35,7 +37,7 @@ def narrowed(spark: SparkSession, delivered: str, applied: AppliedState) -> Narr
         " CAST(NULL AS STRING) AS _correlation_id, CAST(hash AS BIGINT) AS _scd_hash, nulled AS _scd_nulled"
         f" FROM {delivered} AS t(id, name, kind, hash, nulled)"
     )
-    return narrow_snapshot(rows, BATCH, applied, DIMENSION)
+    return narrow_snapshot(rows, batch, applied, DIMENSION)
 
 
 def test_repeated_rows_are_counted_and_dropped(spark: SparkSession) -> None:
@@ -59,6 +61,13 @@ def test_omitted_entities_are_those_that_exist(spark: SparkSession) -> None:
     assert result is not None
     assert sorted(row["id"] for row in result.omitted.collect()) == ["b", "c"]
     assert result.rows.collect() == []
+
+
+def test_an_empty_snapshot_of_an_empty_scope_changes_nothing(spark: SparkSession) -> None:
+    """Spark knows without a query that no row remains."""
+    batch = replace(BATCH, scope_columns=("id",), scope=())
+    result = narrowed(spark, "(SELECT * FROM VALUES ('a', 'Bonn', 'upsert', 1, 0) WHERE false)", state(spark), batch)
+    assert result is None or (result.row_limit, result.rows.count(), result.omitted.count()) == (0, 0, 0)
 
 
 def test_an_entity_exists_although_its_key_is_nan(spark: SparkSession) -> None:

@@ -387,6 +387,15 @@ def test_a_large_table_that_is_clustered_passes() -> None:
     assert results["rows_are_clustered"].evidence == "table dim_limit: 2,000,000 rows, clustered by limit_type"
 
 
+def test_a_large_table_that_is_clustered_by_another_column_fails() -> None:
+    """Queries on the business key can skip no file of it."""
+    text = STATE.replace("rows: 3", "rows: 2000000").replace("clustered_by: []", "clustered_by: [version]")
+    assert failing(evaluate(state(DECLARATION, text))) == {
+        "rows_are_clustered": "table dim_limit: 2,000,000 rows, clustered by version, not clustered by limit_type; "
+        "run the job maintain_dim_limit_job, or alter the table if its columns are those of CLUSTER BY"
+    }
+
+
 def test_a_sensor_of_the_project_that_watches_failed_runs_needs_no_transport() -> None:
     text = STATE.replace("alert_sensors: [alerts]", "alert_sensors: [chat]").replace("[webhook]", "[]")
     assert failing(evaluate(state(DECLARATION, text))) == {}

@@ -79,6 +79,54 @@ def test_a_profile_has_valid_names_and_single_ones_can_be_changed(profile: str) 
     assert parse(describe(dimension)) == (dimension,)
 
 
+WINDOW_COLUMNS = {
+    "default": [
+        ("effective_from", "timestamp", False),
+        ("effective_to", "timestamp", False),
+        ("current_flag", "boolean", False),
+        ("last_updated", "timestamp", False),
+        ("load_run_id", "string", True),
+    ],
+    "dbt": [
+        ("dbt_valid_from", "timestamp", False),
+        ("dbt_valid_to", "timestamp", True),
+        ("dbt_updated_at", "timestamp", False),
+        ("load_run_id", "string", True),
+    ],
+    "dlt": [
+        ("_dlt_valid_from", "timestamp", False),
+        ("_dlt_valid_to", "timestamp", True),
+        ("last_updated", "timestamp", False),
+        ("_dlt_load_id", "string", True),
+        ("_dlt_id", "string", True),
+    ],
+    "auto_cdc": [
+        ("__START_AT", "timestamp", False),
+        ("__END_AT", "timestamp", True),
+        ("last_updated", "timestamp", False),
+        ("load_run_id", "string", True),
+    ],
+    "elevata": [
+        ("version_started_at", "timestamp", False),
+        ("version_ended_at", "timestamp", True),
+        ("loaded_at", "timestamp", False),
+        ("load_run_id", "string", True),
+        ("row_hash", "string", True),
+        ("version_state", "string", True),
+    ],
+}
+"""Name, type and nullability of the columns whose names or existence depend on the profile, in any order."""
+
+
+@requirement("X1", "X2", "X3")
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_names_the_limits_of_a_window_and_decides_whether_an_end_can_be_null(profile: str) -> None:
+    independent = {"customer_key", "id", "city", "version", "change_reason", "change_source"}
+    dimension = Dimension("dim_customer", "id", {"city": Attribute(2)}, Source("crm", Snapshot()), profile=profile)
+    stored = [column for column in stored_schema(dimension) if column[0] not in independent]
+    assert sorted(stored) == sorted(WINDOW_COLUMNS[profile])
+
+
 def test_a_profile_leaves_a_table_without_windows_unchanged() -> None:
     attributes = {"name": Attribute(1)}
     assert columns(customer(attributes, profile="dlt")) == columns(customer(attributes))

@@ -65,9 +65,25 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
     assert "day" not in shape.attribute_names
 
 
-def test_a_date_is_that_of_the_delivery_whatever_its_time_of_day_is() -> None:
-    text = FACT.replace("{play: bigint}", "{play: bigint, day: date}").replace("played_at", "day\nevent_at: delivery")
-    column = fact(text).as_dimension().source("floor").column("day")
+DAY = """\
+dimension: dim_day
+business_key: {day: date}
+sources: {calendar: {snapshot: "days_{date}.csv"}}
+attributes: {holiday: 1}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FACT.replace("{play: bigint}", "{play: bigint, day: date}"),
+        DAY + FACT.replace("dimensions:\n", "dimensions:\n  day: {dimension: dim_day, key: day}\n"),
+    ],
+    ids=["in the grain", "as the key of a dimension"],
+)
+def test_a_date_is_that_of_the_delivery_whatever_its_time_of_day_is(text: str) -> None:
+    column = fact(text.replace("played_at", "day\nevent_at: delivery")).as_dimension().source("floor").column("day")
     assert (column.expression, column.round) == ("_scd.at", True)
 
 

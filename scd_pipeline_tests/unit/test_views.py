@@ -10,12 +10,9 @@ import pytest
 from scd_pipeline.queries import views
 from scd_pipeline.queries.views import View
 
-VIEWS = [
-    View("dim_play_current", "SELECT 1", ("dim_play",)),
-    View("dim_player_current", "SELECT 2", ("dim_player",)),
-    View("dim_play_with_dim_player", "SELECT 3", ("dim_play", "dim_player")),
-    View("fct_play_joined", "SELECT 4", ("fct_play", "dim_player")),
-]
+TABLES = ["dim_play", "dim_play_changes", "dim_player", "dim_player_changes", "fct_play", "fct_play_changes"]
+PLAY: Any = SimpleNamespace(name="fct_play", dimensions=[SimpleNamespace(name="dim_player")])
+VIEWS = ["dim_play_current", "dim_player_current", "dim_play_with_dim_player", "fct_play_joined"]
 
 
 @pytest.mark.parametrize(
@@ -33,9 +30,17 @@ def test_views_of_a_table_are_those_that_read_it(
     loaded: list[str] | None, numbers: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name of a table may be the beginning of another one's."""
-    monkeypatch.setattr(views, "_ready_views", lambda *_, **__: VIEWS)
+    for name, replacement in {
+        "stored_declaration": lambda _, name: name,
+        "queried_table": lambda _, name: SimpleNamespace(name=name, has_windows=True, key_names=("id",)),
+        "_dimension_views": lambda _, table: [View(f"{table.name}_current", "SELECT 1", (table.name,))],
+        "_overlap": lambda _, left, right: View(f"{left.name}_with_{right.name}", "SELECT 1", (left.name, right.name)),
+        "_joined": lambda _, fact: View(f"{fact.name}_joined", "SELECT 1", (fact.name, "dim_player")),
+    }.items():
+        monkeypatch.setattr(views, name, replacement)
     statements: list[str] = []
-    warehouse: Any = SimpleNamespace(schema="mart", tables=list, spark=SimpleNamespace(sql=statements.append))
+    spark = SimpleNamespace(sql=statements.append)
+    warehouse: Any = SimpleNamespace(schema="mart", tables=lambda: TABLES, spark=spark)
     expected = [VIEWS[number] for number in numbers]
-    assert views.create_views(warehouse, loaded) == [view.name for view in expected]
-    assert statements == [f"CREATE OR REPLACE VIEW `mart`.`{view.name}` AS {view.text}" for view in expected]
+    assert views.create_views(warehouse, loaded, [PLAY]) == expected
+    assert statements == [f"CREATE OR REPLACE VIEW `mart`.`{name}` AS SELECT 1" for name in expected]

@@ -27,14 +27,18 @@ def _clustering(state: DimensionState) -> Result:
     table, name = state.table(), state.dimension.name
     if table is None:
         return table_missing(state)
-    if table.clustered_by:
-        return passed(f"table {name}: {state.rows:,} rows, clustered by {join_names(table.clustered_by)}")
     columns = z_order_columns(state.dimension, state.rows)
     if not columns:
         location = state.field(f"z_order: {state.dimension.z_order}")
         return passed(f"{location}; table {name}: {state.rows:,} rows need no clustering")
-    missing = f"{state.rows:,} rows, not clustered by {join_names(columns)}"
-    return failed(f"table {name}: {missing}; run the job {maintenance_job_name(state.dimension.name)}")
+    stored = table.clustered_by
+    if set(map(str.casefold, columns)) <= set(map(str.casefold, stored)):
+        return passed(f"table {name}: {state.rows:,} rows, clustered by {join_names(stored)}")
+    problem, fix = f"not clustered by {join_names(columns)}", f"run the job {maintenance_job_name(name)}"
+    if stored:
+        problem = f"clustered by {join_names(stored)}, {problem}"
+        fix = f"{fix}, or alter the table if its columns are those of CLUSTER BY"
+    return failed(f"table {name}: {state.rows:,} rows, {problem}; {fix}")
 
 
 def _optimize(state: DimensionState) -> Result:

@@ -93,8 +93,8 @@ ROWS: dict[str, str] = {
         "`last_updated`."
     ),
     "F14": (
-        "NULL to EU and EU to NULL are changes of types 1 and 3; a change from NULL to a value, or back, opens a "
-        "version in two tables."
+        "NULL to EU and EU to NULL are changes of type 1, and open a version in two tables; NULL to a value and back "
+        "are changes of type 3."
     ),
     "F15": (
         "The same delivery again makes no commit of any table, whatever the types and the layout; the same values in a "
@@ -158,7 +158,7 @@ ROWS: dict[str, str] = {
     ),
     "F35": "The first manager m1 is in no row any more, but in the audit.",
     "F36": (
-        "Two tables: M1 (G1, 0.25, A) at t1 becomes (G2, 0.50, B) at t2. Its closed version has the window [t1, t2) "
+        "Two tables: M1 (G1, 0.25, A) at t1 becomes (G1, 1.00, A) at t2. Its closed version has the window [t1, t2) "
         "and the reason `source_load`; M2 is unchanged, with `last_updated` t1."
     ),
     "F37": (

@@ -273,8 +273,9 @@ def test_performance_z_order_optimize_vacuum_partitions_and_v_order(
     }
     assert [failing([state]) for state in broken.values()] == [{("dim_player", line)} for line in broken]
     assert failing([with_table(properties=retention)]) == {("dim_player", "vacuum_is_scheduled")}
-    large = replace(with_table(clustered_by=("player_id",)), rows=100_000_000)
-    assert failing([large]) == set()
+    large = {key: replace(with_table(clustered_by=(key,)), rows=100_000_000) for key in ("player_id", "tier")}
+    assert failing([large["player_id"]]) == set()
+    assert failing([large["tier"]]) == {("dim_player", "rows_are_clustered")}
 
 
 @requirement("F75")

@@ -51,7 +51,7 @@ def plays(*days: str, start: int = 1) -> pa.Table:
     )
 
 
-@requirement("F16", "F56", "F58")
+@requirement("F16", "F57", "F58")
 def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(own_tables: OwnTables) -> None:
     """The first play is loaded before the correction, and is not loaded or written again."""
     warehouse = own_tables.warehouse
