@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.deliveries.revisions import is_lower, lower_revision
+from scd_pipeline.deliveries.revisions import is_lower, lower_revision, with_current_revision
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.history.batch import Batch, DeliveryKey, current_revisions, rank, revision_token
 
@@ -42,7 +42,6 @@ def decide(
         rejection: Returns why the content of a delivery is rejected, None if it is not.
     """
     results = dict(other_results)
-    numbers = {delivery.row_tag: delivery.number for delivery in measured}
     stored_current = current_revisions(list(stored))
     stored_ids = {batch.id for batch in stored}
     accepted: dict[DeliveryKey, PendingDelivery] = {}
@@ -52,13 +51,14 @@ def decide(
         replaced = accepted.get(key)
         in_load = [earlier.batch for earlier in (same_content.get(key), replaced) if earlier is not None]
         current = current_revisions([*([stored_current[key]] if key in stored_current else []), *in_load]).get(key)
+        delivery = with_current_revision(delivery, current)
         result = _decide(delivery, current, rejection(delivery), stored)
         results[delivery.number] = result
         if result.outcome == "accepted":
             accepted[key] = delivery
             same_content.pop(key, None)
             if replaced is not None:
-                results[numbers[replaced.row_tag]] = replaced.result("superseded")
+                results[replaced.number] = replaced.result("superseded")
         elif current is not None and _has_same_content(delivery.batch, current, result):
             revision = revision_token(delivery.delivery.revision)
             batch = replace(current, revision=revision, content_of=current.records_batch_id)

@@ -77,6 +77,17 @@ def raise_revisions(pending: Sequence[PendingDelivery], stored: Sequence[Batch])
     return raised
 
 
+def with_current_revision(delivery: PendingDelivery, current: Batch | None) -> PendingDelivery:
+    """Return a withdrawal without a revision with the one that follows the current revision, and others as they are.
+
+    `raise_revisions` lets it follow an earlier delivery of the load, which may have been rejected since then.
+    """
+    if not _withdraws_current(delivery):
+        return delivery
+    revision = revision_token(0) if current is None else _raised_revision(delivery, current)
+    return replace(delivery, batch=replace(delivery.batch, revision=revision))
+
+
 def _withdraws_current(delivery: PendingDelivery) -> bool:
     """Return whether it is a withdrawal without a revision, which withdraws the current one."""
     return delivery.batch.withdrawn and delivery.delivery.revision == 0

@@ -12,7 +12,7 @@ is running or was killed; the next load rolls it back first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -152,17 +152,13 @@ def _recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: Pipeli
     return table.commits_since(mark.commit)[0].table_version - 1
 
 
-def versions_query(warehouse: Warehouse, name: str) -> str:
-    """Return the SQL of all versions in a dimension's two tables, each at the table version that belongs together.
-
-    Raises:
-        HighWaterMarkError: The history table was lost or replaced.
-    """
+def versions_query(warehouse: Warehouse, name: str, table_versions: Mapping[str, int]) -> str:
+    """Return the SQL of all versions in a dimension's two tables, each at its table version (`table_versions`)."""
     names = list(warehouse.table(name).columns())
     columns = ", ".join(map(quote_name, names))
     queries = [
         f"SELECT {columns} FROM {warehouse.table(each).identifier} VERSION AS OF {version}"
-        for each, version in table_versions(warehouse, name).items()
+        for each, version in table_versions.items()
     ]
     rows = f"({' UNION ALL '.join(queries)})"
     common = _common_values(stored_declaration(warehouse, name), names)

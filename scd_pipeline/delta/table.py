@@ -15,7 +15,7 @@ from pyspark.sql.utils import is_remote
 
 from scd_pipeline.declaration.table_properties import V_ORDER
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
-from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
+from scd_pipeline.delta_operations import CHANGES_NO_ROW, ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import ConflictError, UnsupportedDelta, UsageError, first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.spark.settings import temporary_settings
@@ -182,9 +182,9 @@ class Table:
                 return
             replace(self, spark=session).compact()
 
-    def is_z_ordered(self, version: int) -> bool:
-        """Return whether one of the last commits, after a table version, has arranged the rows by columns."""
-        return bool(self.last_z_order(version, limit=_RECENT_COMMITS))
+    def is_z_ordered(self, columns: Sequence[str], version: int) -> bool:
+        """Return whether one of the last commits, after a table version, has arranged the rows by these columns."""
+        return set(columns) <= set(self.last_z_order(version, limit=_RECENT_COMMITS))
 
     def last_z_order(self, after_version: int = -1, *, limit: int | None = None) -> tuple[str, ...]:
         """Return the columns by which an OPTIMIZE arranged the rows last; none if none did.
@@ -314,7 +314,7 @@ class Table:
 
     def rewrite_foreign(
         self, rows: DataFrame, version: int, *, keys: Sequence[str], removes: str, metadata: str
-    ) -> None:
+    ) -> int:
         """Delete and insert rows as `rewrite` does, in a table of another program: without a commit number.
 
         Args:
@@ -324,16 +324,43 @@ class Table:
             removes: The condition of the rows to delete.
             metadata: The `userMetadata` of the commit, which no other commit has.
 
+        Returns:
+            The version of the table that the commit wrote.
+
         Raises:
-            ConflictError: Another program committed after `version` and before this commit.
+            ConflictError: Another program changed rows after `version` and before this commit.
         """
-        self._rewrite(rows, keys, removes, {_USER_METADATA: metadata})
-        history = self.spark.sql(f"DESCRIBE HISTORY {self.identifier}").where(F.col("version") > version)
-        written = history.where(F.col("userMetadata") == metadata).select(F.min("version")).collect()[0][0]
-        if written != version + 1:
-            raise ConflictError(
-                "CHANGED_DURING_REPAIR", f"table {self.name}", version=written - 1, table=self.identifier
-            )
+        try:
+            self._rewrite(rows, keys, removes, {_USER_METADATA: metadata})
+        except Exception as error:
+            if not is_conflict(error):
+                raise
+            self.require_unchanged(version)
+            raise ConflictError("SCHEMA_CONFLICT", f"table {self.name}", operation="MERGE") from error
+        commits = self._changes_of_rows(version)
+        (written,) = (commit["version"] for commit in commits if commit["userMetadata"] == metadata)
+        others = [commit["version"] for commit in commits if commit["version"] < written]
+        if others:
+            details = {"version": others[-1], "table": self.identifier}
+            raise ConflictError("CHANGED_DURING_REPAIR", f"table {self.name}", **details)
+        return int(written)
+
+    def require_unchanged(self, version: int) -> None:
+        """Check that no program has changed rows after a version of the table.
+
+        Raises:
+            ConflictError: One did.
+        """
+        if commits := self._changes_of_rows(version):
+            fix = "no row was changed; stop the other program, and repeat the repair"
+            details = {"version": commits[-1]["version"], "fix": fix}
+            raise ConflictError("CHANGED_DURING_REPAIR", f"table {self.name}", **details)
+
+    def _changes_of_rows(self, version: int) -> list[Row]:
+        """Return the commits after a version that may have changed rows, in order."""
+        history = self.spark.sql(f"DESCRIBE HISTORY {self.identifier}")
+        is_change = (F.col("version") > version) & ~F.col("operation").isin(sorted(CHANGES_NO_ROW))
+        return history.where(is_change).select("version", "userMetadata").orderBy("version").collect()
 
     def newest_version(self) -> int:
         """Return the newest version of the table, whatever program wrote it."""

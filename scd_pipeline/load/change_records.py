@@ -329,15 +329,15 @@ def _with_in_scope(records: DataFrame, batches: Sequence[Batch]) -> DataFrame:
     is_inside = F.lit(True)
     scoped = [batch for batch in batches if batch.bad_rows and batch.scope is not None]
     for number, columns in enumerate(sorted({batch.scope_columns for batch in scoped})):
-        value, found = f"_value_{number}", f"_found_{number}"
-        of_columns = [batch for batch in scoped if batch.scope_columns == columns]
+        value, is_listed = f"_value_{number}", f"_is_listed_{number}"
+        scoped_by = [batch for batch in scoped if batch.scope_columns == columns]
         # Joined, because a scope may have thousands of values: too many for literals of the query.
-        scopes = [(batch.id, each, True) for batch in of_columns for each in sorted(set(batch.scope or ()))]
-        frame = local_frame(records.sparkSession, scopes, f"{BATCH} string, {value} string, {found} boolean")
+        scopes = [(batch.id, each, True) for batch in scoped_by for each in sorted(set(batch.scope or ()))]
+        frame = local_frame(records.sparkSession, scopes, f"{BATCH} string, {value} string, {is_listed} boolean")
         joined = records.withColumn(value, key_text(columns))
         records = joined.join(with_broadcast(frame, len(scopes)), [BATCH, value], "left")
-        is_of_columns = F.col(BATCH).isin([batch.id for batch in of_columns])
-        is_inside = is_inside & (~is_of_columns | F.col(value).isNull() | F.col(found).isNotNull())
+        has_scope = F.col(BATCH).isin([batch.id for batch in scoped_by])
+        is_inside = is_inside & (~has_scope | F.col(value).isNull() | F.col(is_listed).isNotNull())
     return records.withColumn(_IN_SCOPE, is_inside)
 
 

@@ -106,7 +106,7 @@ class LoadPlan:
 
     @property
     def has_pending_commits(self) -> bool:
-        """Whether the table lacks commits of the log; the load that made them may still be running."""
+        """Whether the table lacks commits of the log; the load that created them may still be running."""
         return self.applied < self.log_commit.number
 
     def writable_log(self, warehouse: Warehouse) -> ChangeLog:

@@ -440,8 +440,9 @@ def commit_table(
 ) -> PipelineCommit:
     """Write the plan's row actions to the dimension or fact; without any there is no commit (S15), with two exceptions.
 
-    A fact whose rows have been compared with newer dimensions makes a commit without rows, for its high-water marks. So
-    does a table that lacked commits of the log: a slower load that is still to apply them then meets a write conflict.
+    A fact whose rows have been compared with newer dimensions gets a commit without rows, for its high-water marks. So
+    does a table that lacked commits of the log: a concurrent load that has not applied them yet then meets a write
+    conflict.
 
     Returns:
         The last pipeline commit of the table.
@@ -462,7 +463,10 @@ def commit_table(
     if load_plan.has_actions:
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
     else:
-        done = warehouse.writable(name).commit_empty(commit)
+        history = {mark: last.applied(mark) for mark in last.high_water_marks if mark == name + HISTORY_SUFFIX}
+        done = warehouse.writable(name).commit_empty(
+            replace(commit, high_water_marks={**history, **commit.high_water_marks})
+        )
     rows = pluralize(sum(load_plan.row_counts.values()), "row")
     progress(f"{name}: wrote commit {commit.number} ({rows})")
     return done

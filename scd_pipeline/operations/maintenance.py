@@ -142,7 +142,7 @@ class _Maintenance:
             # Delta arranges the rows of a table with clustering columns by these, and rejects a Z-order.
             is_clustered = bool(table.details()["clusteringColumns"])
             columns = () if is_clustered else z_order_columns(self.dimension, table.read().count())
-        if not (columns and table.is_z_ordered(table.last_commit().table_version)):
+        if not (columns and table.is_z_ordered(columns, table.last_commit().table_version)):
             with_retries(name, lambda number: table.compact(columns), self.retry, ignore_progress)
 
 

@@ -14,6 +14,7 @@ Example: two writers have left two current versions.
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,7 +29,7 @@ from scd_pipeline.delta.schema import FORMAT, declared_columns
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import damage, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ConflictError, SetupError, UsageError
+from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.expressions import all_of, any_of, col
 from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
@@ -65,30 +66,30 @@ def repair_without_log(
         dry_run: Whether to write nothing.
 
     Raises:
-        ConflictError: Another program wrote the table during the repair.
+        ConflictError: Another program wrote the table during the repair. If this is detected only after the audit was
+            written, the audit has the rows of this attempt too.
         SetupError: The table does not exist or has no validity windows, or its flag or open end is not as declared.
         HighWaterMarkError: This package created the table, and its change log was lost.
         UsageError: The table has a change log.
     """
     table = warehouse.table(dimension.name)
     _require_foreign_table(warehouse, table)
-    _require_windows(table, dimension, now)
     version = table.newest_version()
-    entities = checkpoint(_entities_to_repair(table.read(version), dimension))
+    stored = table.read(version)
+    _require_windows(stored, dimension, now)
+    entities = checkpoint(_entities_to_repair(stored, dimension))
     pairs = _changed_pairs(entities, dimension)
     result = plan_repair(dimension, pairs, _action(dimension))
     if dry_run or not result.has_differences:
         return result
-    if (newest := table.newest_version()) != version:
-        fix = "nothing was written; stop the other program, and repeat the repair"
-        raise ConflictError("CHANGED_DURING_REPAIR", f"table {table.name}", version=newest, fix=fix)
+    table.require_unchanged(version)
     audit = repair_rows(pairs, dimension, actor=actor, reason=reason, at=now, version=version)
     append_repair_rows(warehouse, dimension, audit, run_id)
     removes = f"s.{ACTION} = '{REMOVE}'"
-    metadata = json.dumps({"repair": dimension.name, "version": version, "actor": actor, "reason": reason})
+    metadata = json.dumps({"repair": dimension.name, "id": uuid.uuid4().hex, "actor": actor, "reason": reason})
     rows = _rows_to_write(entities, dimension)
-    table.rewrite_foreign(rows, version, keys=dimension.key_names, removes=removes, metadata=metadata)
-    return replace(result, table_version=version + 1)
+    done = table.rewrite_foreign(rows, version, keys=dimension.key_names, removes=removes, metadata=metadata)
+    return replace(result, table_version=done)
 
 
 def _require_foreign_table(warehouse: Warehouse, table: Table) -> None:
@@ -102,33 +103,31 @@ def _require_foreign_table(warehouse: Warehouse, table: Table) -> None:
     raise SetupError("TABLE_NOT_LOADED", table.name, table=missing, warehouse=warehouse.location)
 
 
-def _require_windows(table: Table, dimension: Dimension, now: datetime) -> None:
+def _require_windows(rows: DataFrame, dimension: Dimension, now: datetime) -> None:
     layout = dimension.column_layout
     window = [layout.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)]
     required = [*dimension.key_names, dimension.surrogate_key, *window]
-    existing = table.columns()
-    missing = [name for name in required if name not in existing]
+    missing, location = [name for name in required if name not in rows.columns], f"table {dimension.name}"
     if missing or not dimension.has_windows:
-        raise SetupError("WINDOW_COLUMNS_MISSING", f"table {table.name}", columns=", ".join(missing or window))
-    rows = table.read()
+        raise SetupError("WINDOW_COLUMNS_MISSING", location, columns=", ".join(missing or window))
     for flag in _existing(rows, dimension, CURRENT_FLAG):
-        _require_flag(rows, dimension, flag, now, f"table {table.name}")
+        _require_flag(rows, dimension, flag, now, location)
 
 
 def _require_flag(rows: DataFrame, dimension: Dimension, flag: str, now: datetime, location: str) -> None:
     """Check that the flag of current versions is one that the end of a version can decide.
 
-    A current version that ends after `now`, but not at the declared open end, has another open end; so has the table
-    if none of its current versions has the declared one.
+    A current version that ends after `now`, but not at the declared open end, has another open end; so has a table with
+    current versions of which no version has the declared one.
     """
     data_type = rows.schema[flag].dataType.simpleString()
     if data_type != "boolean":
         raise SetupError("FLAG_NOT_BOOLEAN", location, column=flag, type=data_type)
     end = col(dimension.column_layout.required_name(EFFECTIVE_TO))
     is_open = end.isNull() | (end == open_end(dimension))
-    other = F.max(F.when(~is_open, end))
+    other = F.max(F.when(col(flag) & ~is_open, end))
     figures = {"open": F.count_if(is_open), "other": other.cast("string"), "later": other > F.lit(now)}
-    (row,) = rows.where(col(flag)).agg(*[value.alias(name) for name, value in figures.items()]).collect()
+    (row,) = rows.agg(*[value.alias(name) for name, value in figures.items()]).collect()
     if row["later"] or (row["other"] and not row["open"]):
         expected = dimension.computed_open_end
         raise SetupError("OPEN_END_DIFFERS", location, column=flag, open_end=expected, end=row["other"])

@@ -43,13 +43,11 @@ class View:
     Attributes:
         name: The name, without a schema.
         text: The query.
-        tables: The dimensions and facts that it reads.
         parameters: The parameters of a table function; empty for a view.
     """
 
     name: str
     text: str
-    tables: tuple[str, ...]
     parameters: str = ""
 
     def create(self, spark: SparkSession, schema: str | None = None) -> None:
@@ -232,7 +230,12 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
 
     Without windows each of them returns all rows (S33).
     """
-    as_of, columns, source = f"{table.name}_as_of", warehouse.table(table.name).columns(), _source(warehouse, table)
+    as_of, stored_table = f"{table.name}_as_of", warehouse.table(table.name)
+    columns, source, current_source = stored_table.columns(), stored_table.identifier, stored_table.identifier
+    if table.history_table:
+        pair = table_versions(warehouse, table.name)
+        source = versions_query(warehouse, table.name, pair)
+        current_source = f"{stored_table.identifier} VERSION AS OF {pair[table.name]}"
     if table.has_windows:
         current = computed_columns(table.column_layout, columns, "v.")[CURRENT_FLAG]
         now, then = (_in_force(table, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
@@ -241,27 +244,20 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
     if table.has_deleted_versions:
         exists = f"NOT {computed_columns(table.column_layout, columns, 'v.')[IS_DELETED]}"
         current, now, then = (f"{condition} AND {exists}" for condition in (current, now, then))
-    tables = (table.name,)
-    every_version = View(table.name + VERSIONS_SUFFIX, _versions(source, table, columns, "true"), tables)
+    every_version = View(table.name + VERSIONS_SUFFIX, _versions(source, table, columns, "true"))
     return [
         *([every_version] if table.history_table else []),
-        View(f"{table.name}_current", _versions(_current_source(warehouse, table), table, columns, current), tables),
-        View(f"{table.name}_in_force", _versions(source, table, columns, now), tables),
-        View(as_of, _versions(source, table, columns, then), tables, "`at` TIMESTAMP"),
+        View(f"{table.name}_current", _versions(current_source, table, columns, current)),
+        View(f"{table.name}_in_force", _versions(source, table, columns, now)),
+        View(as_of, _versions(source, table, columns, then), "`at` TIMESTAMP"),
     ]
 
 
 def _source(warehouse: Warehouse, table: QueriedTable) -> str:
     """Return the SQL of the table of a dimension, or of its two tables as one."""
-    return versions_query(warehouse, table.name) if table.history_table else warehouse.table(table.name).identifier
-
-
-def _current_source(warehouse: Warehouse, table: QueriedTable) -> str:
-    """Return the SQL of the table that has the current versions, at the table version that the other views read."""
-    identifier = warehouse.table(table.name).identifier
     if not table.history_table:
-        return identifier
-    return f"{identifier} VERSION AS OF {table_versions(warehouse, table.name)[table.name]}"
+        return warehouse.table(table.name).identifier
+    return versions_query(warehouse, table.name, table_versions(warehouse, table.name))
 
 
 def _in_force(table: QueriedTable, columns: Collection[str], moment: str) -> str:
@@ -303,8 +299,7 @@ def _joined(warehouse: Warehouse, fact: Fact) -> View:
         versions = _versions_by_assigned_key(warehouse, queried_table(warehouse, role.dimension), existing)
         joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
     select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
-    tables = (fact.name, *(dimension.name for dimension in fact.dimensions))
-    return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}", tables)
+    return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}")
 
 
 def _versions_by_assigned_key(warehouse: Warehouse, table: QueriedTable, columns: Collection[str]) -> str:
@@ -359,4 +354,4 @@ def _overlap(warehouse: Warehouse, left: QueriedTable, right: QueriedTable) -> V
         f"JOIN {_source(warehouse, right)} AS r "
         f"ON {' AND '.join([same_key, f'{left_start} < {right_end}', f'{right_start} < {left_end}', *exist])}"
     )
-    return View(f"{left.name}_with_{right.name}", text, (left.name, right.name))
+    return View(f"{left.name}_with_{right.name}", text)

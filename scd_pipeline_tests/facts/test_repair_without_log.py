@@ -148,7 +148,7 @@ def test_a_commit_of_another_program_during_the_repair_is_reported(
         repair_without_log(adopted, customer(), now=NOW, actor="ann")
     statement = f"RESTORE TABLE {table.identifier} TO VERSION AS OF 2"
     if moment == "plan_repair":
-        assert "nothing was written" in str(error.value)
+        assert "no row was changed" in str(error.value)
         assert table.newest_version() == 2
     else:
         assert f"`{statement}`" in str(error.value)

@@ -340,6 +340,9 @@ def test_only_maintenance_arranges_rows_and_not_twice(
     for dimension in (customer, large):
         maintain(store, customer.table_names, now=NOW, dimension=dimension)
     assert arranged() == ['["id"]', "[]"]
+    spark.sql(f"OPTIMIZE {table.identifier} ZORDER BY (city)")
+    maintain(store, customer.table_names, now=NOW, dimension=large)
+    assert arranged()[:2] == ['["id"]', '["city"]']
     assert queries.history(store, customer).orderBy("id", "version").collect() == before
     assert load(store, large, select_deliveries(customer, spark)).row_counts == {}
     spark.sql(f"ALTER TABLE {table.identifier} CLUSTER BY (city)")  # Delta rejects a Z-order of such a table

@@ -113,6 +113,16 @@ def test_a_failed_partition_has_the_outcome_of_its_delivery(
     assert observed.asset_observation.metadata["outcome"].value == outcome
 
 
+def test_missing_deliveries_are_not_counted_as_loaded(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two missing ones, only that which was requested fails the run."""
+    fake_loads(monkeypatch, rejected=DAYS[:2], failure="missing")
+    reason, others = failure(run(customer, instance, DAYS[1], EVERYTHING))
+    assert reason.startswith("2024-01-02: missing [")
+    assert others == "all other deliveries (1) were loaded"
+
+
 def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

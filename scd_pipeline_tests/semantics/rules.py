@@ -267,8 +267,8 @@ RULES: dict[str, Rule] = {
         """
         A load that changes no row of the dimension makes no commit of its table. If the load accepted a batch, the
         change log has a commit that records it. The exception is a table that lacks commits of the log, because the
-        load that made them was killed or is slower: it gets a commit without rows, so that the slower load cannot
-        apply them any more.
+        load that created them was killed or is still running: it gets a commit without rows, so that the other load
+        cannot apply them any more.
         """,
     ),
     "S16": Rule(

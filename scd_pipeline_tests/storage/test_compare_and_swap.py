@@ -161,7 +161,7 @@ def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
     """A Delta before 4.3 on the class path of the same Spark ignores replaceUsing and overwrites the whole table."""
     shutil.copytree(in_rome.path, tmp_path / "copy", ignore=shutil.ignore_patterns("_scd_capabilities"))
     this = in_rome.capabilities
-    answers = [replace(this, engine="another Delta", replaces=True), replace(this, replaces=False)]
+    answers = [replace(this, engine="another Delta", replaces=True), replace(this, replaces=False, merges=True)]
     monkeypatch.setattr(capabilities, "probe", lambda *_: answers.pop(0))
     stored = Warehouse(in_rome.spark, tmp_path / "copy")
     assert stored.capabilities.engine == "another Delta"

@@ -336,6 +336,19 @@ def test_a_withdrawal_in_the_load_of_its_delivery_withdraws_it(in_rome: Warehous
     assert history(in_rome) == before
 
 
+@pytest.mark.slow
+@pytest.mark.rule("S34")
+def test_a_withdrawal_in_the_load_of_a_rejected_delivery_does_not_supersede_its_correction(in_rome: Warehouse) -> None:
+    incorrect = snapshot(2, {"a": "Oslo", "b": "Bern", "c": "Nice", "d": "Pisa"}, revision=5)
+    assert incorrect.frame is not None
+    incorrect = replace(incorrect, frame=incorrect.frame.set_column(0, "id", [["a", None, None, None]]))
+    withdrawal = Delivery("crm", "2024-02-01", "snapshot", withdrawn=True)
+    results = ingest_and_apply(in_rome, CUSTOMER, [incorrect, withdrawal]).results
+    assert [batch.outcome for batch in results] == ["rejected", "accepted"]
+    (corrected,) = ingest_and_apply(in_rome, CUSTOMER, [snapshot(2, {"a": "Oslo"}, revision=5)]).results
+    assert corrected.outcome == "accepted"
+
+
 @pytest.mark.rule("S34")
 def test_accepted_content_is_not_judged_again(spark: SparkSession, tmp_path: Path) -> None:
     """Half of the rows are bad, which a load has overridden; then the file is touched."""

@@ -26,9 +26,9 @@ from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
-from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError
+from scd_pipeline.errors import ConflictError, ForeignCommitError, HighWaterMarkError
 from scd_pipeline.load.retry import Retry
-from scd_pipeline.load.run import ingest_and_apply, load
+from scd_pipeline.load.run import commit_log, commit_table, ingest_and_apply, load, plan
 from scd_pipeline.operations import maintenance
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.operations.maintenance import RENEWED_AFTER, maintain
@@ -401,6 +401,20 @@ def test_a_load_that_was_killed_between_the_two_commits_archives_no_version_twic
         versions(in_rome),
     )
     assert in_rome.table(HISTORY).read().count() == 1
+
+
+@pytest.mark.rule("S14", "S17")
+def test_a_commit_without_rows_retains_the_closed_versions(in_rome: Warehouse) -> None:
+    """A delivery is withdrawn before the load that has committed it to the log writes the dimension."""
+    ingest_and_apply(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    outdated_plan = plan(in_rome, SPLIT, [feed("two", ("a", 3, "Kyiv"))])
+    log = commit_log(in_rome, outdated_plan)
+    ingest_and_apply(in_rome, SPLIT, [feed("two", revision=2, withdrawn=True)])
+    with pytest.raises(ConflictError):
+        commit_table(in_rome, outdated_plan, log)
+    assert_same_rows(AFTER_ROME, versions(in_rome))
+    load(in_rome, SPLIT, [feed("three", ("b", 3, "Bern"))])
+    assert_same_rows(AFTER_ROME, [row for row in versions(in_rome) if row["id"] == "a"])
 
 
 @pytest.mark.slow

@@ -30,17 +30,23 @@ def test_views_of_a_table_are_those_that_read_it(
     loaded: list[str] | None, numbers: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name of a table may be the beginning of another one's."""
+    built: list[str] = []
+
+    def view(name: str) -> View:
+        built.append(name)
+        return View(name, "SELECT 1")
+
     for name, replacement in {
         "stored_declaration": lambda _, name: name,
         "queried_table": lambda _, name: SimpleNamespace(name=name, has_windows=True, key_names=("id",)),
-        "_dimension_views": lambda _, table: [View(f"{table.name}_current", "SELECT 1", (table.name,))],
-        "_overlap": lambda _, left, right: View(f"{left.name}_with_{right.name}", "SELECT 1", (left.name, right.name)),
-        "_joined": lambda _, fact: View(f"{fact.name}_joined", "SELECT 1", (fact.name, "dim_player")),
+        "_dimension_views": lambda _, table: [view(f"{table.name}_current")],
+        "_overlap": lambda _, left, right: view(f"{left.name}_with_{right.name}"),
+        "_joined": lambda _, fact: view(f"{fact.name}_joined"),
     }.items():
         monkeypatch.setattr(views, name, replacement)
     statements: list[str] = []
     spark = SimpleNamespace(sql=statements.append)
     warehouse: Any = SimpleNamespace(schema="mart", tables=lambda: TABLES, spark=spark)
     expected = [VIEWS[number] for number in numbers]
-    assert views.create_views(warehouse, loaded, [PLAY]) == expected
+    assert views.create_views(warehouse, loaded, [PLAY]) == expected == built
     assert statements == [f"CREATE OR REPLACE VIEW `mart`.`{name}` AS SELECT 1" for name in expected]
