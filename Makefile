@@ -74,7 +74,7 @@ mutants: setup ## Mutation tests: random scenarios must detect each mutant of th
 	$(PY) -m scd_pipeline_tests.generative.mutants $(ARGS)
 
 .PHONY: bench
-bench: setup ## Measure loads against other ways to load, for two hours at most; run again to go on
+bench: setup ## Measure loads against other ways to load; no run begins after two hours, run it again to go on
 	$(PY) -m benchmarks full $(ARGS)
 
 .PHONY: bench-quick

@@ -60,17 +60,18 @@ _IN_THE_SESSION = (
 
 
 def smallest(size: int) -> tuple[Step, ...]:
-    """Return the work items of the quick benchmark with fewer contestants, for a test of seconds."""
-    return (Step(_quick_work(size), 1, ("documented_merge", "scd_pipeline")),)
+    """Return loads of one dimension, for a test of seconds: the loads of the quick benchmark need a minute or more."""
+    snapshot, feed, repeated = (("a", size, 0),), ("c", size, size // 40), ("h", size, 0)
+    return (
+        Step(snapshot, 1, ("documented_merge", "scd_pipeline")),
+        Step((feed, repeated), 1, ("scd_pipeline",)),
+    )
 
 
 def quick(size: int) -> tuple[Step, ...]:
     """Return a few work items at one size, which show in minutes whether all contestants have equal rows."""
-    return (Step(_quick_work(size), 1, _IN_THE_SESSION),)
-
-
-def _quick_work(size: int) -> tuple[tuple[str, int, int], ...]:
-    return (("a", size, 0), ("c", size, size // 40), ("h", size, 0), ("f", size // 5, 0))
+    work = (("a", size, 0), ("c", size, size // 40), ("h", size, 0), ("f", size // 5, 0))
+    return (Step(work, 1, _IN_THE_SESSION),)
 
 
 def warm_up(size: int) -> tuple[Step, ...]:

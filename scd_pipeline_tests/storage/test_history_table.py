@@ -403,6 +403,7 @@ def test_a_load_that_was_killed_between_the_two_commits_archives_no_version_twic
     assert in_rome.table(HISTORY).read().count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S14", "S17")
 def test_a_commit_without_rows_retains_the_closed_versions(in_rome: Warehouse) -> None:
     """A delivery is withdrawn before the load that has committed it to the log writes the dimension."""
