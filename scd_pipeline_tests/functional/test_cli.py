@@ -28,6 +28,13 @@ from scd_pipeline_tests.semantics.specification import requirement
 
 Scd = Callable[..., tuple[int, str, str]]
 
+DECLARED = """\
+dimension: dim_x
+business_key: id
+sources: {s: {snapshot: "x_{date}.csv"}}
+attributes: {a: 2}
+"""
+
 
 @pytest.fixture
 def scd(
@@ -410,8 +417,7 @@ def test_commands_alone_create_a_warehouse_from_declarations(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Load, status, check and audit; a table damaged by hand fails the check, which names the key."""
-    text = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'x_{date}.csv'}}\nattributes: {a: 2}\n"
-    (tmp_path / "dim_x.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "dim_x.yaml").write_text(DECLARED, encoding="utf-8")
     (tmp_path / "x_2024-01-01.csv").write_text("id,a\n1,u\n2,v\n", encoding="utf-8")
     for name, value in (("WAREHOUSE", "warehouse"), ("DECLARATIONS", "dim_x.yaml")):
         monkeypatch.setenv(f"SCD_{name}", str(tmp_path / value))
@@ -454,8 +460,7 @@ def test_a_table_of_another_program_is_repaired(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two writers have left two current versions."""
-    text = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'x_{date}.csv'}}\nattributes: {a: 2}\n"
-    (tmp_path / "dim_x.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "dim_x.yaml").write_text(DECLARED, encoding="utf-8")
     monkeypatch.setenv("SCD_REMOTE", remote)
     arguments = ("--warehouse", str(tmp_path / "warehouse"), "--declarations", str(tmp_path / "dim_x.yaml"))
     table = Warehouse(spark, tmp_path / "warehouse").table("dim_x")
