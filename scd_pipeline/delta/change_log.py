@@ -5,7 +5,7 @@ All other tables of the dimension can be rebuilt from it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Row
@@ -43,7 +43,7 @@ from scd_pipeline.frames import checkpoint, empty_frame, local_frame
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.instants import from_micros_or_none
 
-_DELIVERY, _REVISION = "_delivery", "_revision"
+_DELIVERY, _REVISION, _SCOPE_ID = "_delivery", "_revision", "_scope_id"
 _INFO_FIELDS = (
     "at timestamp, columns array<string>, scope_columns array<string>, scope array<string>, has_row_times boolean, "
     "retires boolean, withdrawn boolean, rows bigint, bad_rows bigint, entities bigint, fingerprint string, "
@@ -107,13 +107,18 @@ class ChangeLog:
         return [batch for _, batch in self.committed_batches()]
 
     def committed_batches(self) -> list[tuple[int, Batch]]:
-        """Return all accepted batches, each with the number of the pipeline commit that appended it."""
+        """Return all accepted batches, each with the number of the pipeline commit that appended it.
+
+        Batches with equal scopes share one tuple, because the scope of a delivery is usually that of the one before.
+        """
         if self.stored is None:
             return []
-        rows = self.stored.where(F.col(KIND) == BATCH_ROW)
-        keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
+        rows = self.stored.where(F.col(KIND) == BATCH_ROW).withColumn(_SCOPE_ID, _scope_id())
+        keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION, _SCOPE_ID]
         batch_rows = rows.select(*keys, *_info_with_microseconds()).collect()
-        return [(row[COMMIT], self._with_current_names(_batch(row))) for row in batch_rows]
+        has_scopes = any(row[_SCOPE_ID] is not None for row in batch_rows)
+        scopes = _distinct_scopes(rows) if has_scopes else {}
+        return [(row[COMMIT], self._with_current_names(_batch(row, scopes))) for row in batch_rows]
 
     def _with_current_names(self, batch: Batch) -> Batch:
         """Return the batch with the current names of renamed attributes (S20)."""
@@ -218,15 +223,28 @@ def _info(batch: Batch) -> tuple[object, ...]:
 
 
 def _info_with_microseconds() -> list[Column]:
-    """Return the details of a batch, and its times in microseconds, which the time zone of this process cannot change.
+    """Return the details of a batch without its scope, and its times in microseconds, which no time zone can change.
 
     A time of year 1 cannot be collected at all in a zone west of UTC.
     """
     times = [F.unix_micros(F.col(INFO)[name]).alias(name) for name in _TIMES]
-    return [F.col(INFO).dropFields(*_TIMES).alias(INFO), *times]
+    return [F.col(INFO).dropFields("scope", *_TIMES).alias(INFO), *times]
 
 
-def _batch(row: Row) -> Batch:
+def _scope_id() -> Column:
+    """Return a text that identifies the scope of a batch row; NULL if the batch covers everything."""
+    return F.sha2(F.to_json(F.col(INFO)["scope"]), 256)
+
+
+def _distinct_scopes(rows: DataFrame) -> dict[str, tuple[str, ...]]:
+    """Return the scopes of batch rows by their ids."""
+    scopes = (
+        rows.where(F.col(_SCOPE_ID).isNotNull()).groupBy(_SCOPE_ID).agg(F.first(F.col(INFO)["scope"]).alias("scope"))
+    )
+    return {row[_SCOPE_ID]: tuple(row["scope"]) for row in scopes.collect()}
+
+
+def _batch(row: Row, scopes: Mapping[str, tuple[str, ...]]) -> Batch:
     info = row[INFO].asDict() | {name: row[name] for name in _TIMES}
     return Batch(
         source=row[SOURCE],
@@ -238,6 +256,6 @@ def _batch(row: Row) -> Batch:
         latest=from_micros_or_none(info.pop("latest")),
         columns=tuple(info.pop("columns")),
         scope_columns=tuple(info.pop("scope_columns")),
-        scope=None if (scope := info.pop("scope")) is None else tuple(scope),
+        scope=None if row[_SCOPE_ID] is None else scopes[row[_SCOPE_ID]],
         **info,
     )

@@ -18,13 +18,17 @@ from scd_pipeline.instants import to_utc
 _SCHEMA = (
     "_source string, _channel string, _batch string, _delivery_rank string, _revision_rank string, "
     "_at timestamp, _changes_from timestamp, _retires boolean, _columns array<string>, "
-    "_reason string, _actor string, _correlation_id string, _scope_value string"
+    "_reason string, _actor string, _correlation_id string, _scope bigint"
 )
-_SCOPE_VALUE = "_scope_value"
+_SCOPE, _SCOPE_VALUE = "_scope", "_scope_value"
+_SCOPE_SCHEMA = f"{_SCOPE} bigint, {_SCOPE_VALUE} string"
+_COLUMNS = _SCHEMA.count(",") + 2
 _EVERYTHING = ""
 """The scope value of a snapshot that covers all entities."""
 
 AuditTexts = tuple[str | None, str | None, str | None]
+_Scope = tuple[tuple[str, ...], tuple[str, ...] | None]
+"""Columns, and their values; None if a snapshot covers everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ def covered_by(spark: SparkSession, keys: DataFrame, snapshots: Sequence[Coverin
         One row per key and snapshot of its source that covers it: the columns of `keys`, the snapshot's columns of a
         change record, and `_at`, `_changes_from`, `_retires`, `_columns`.
     """
-    scopes = sorted({each.snapshot.scope_columns for each in snapshots if each.snapshot.scope is not None})
+    scope_columns = sorted({each.snapshot.scope_columns for each in snapshots if each.snapshot.scope is not None})
+    scopes: dict[_Scope, int] = {}
     rows = [
         (
             b.source,
@@ -93,21 +98,34 @@ def covered_by(spark: SparkSession, keys: DataFrame, snapshots: Sequence[Coverin
             b.retires,
             list(b.columns),
             *audit_texts(b),
-            value,
+            scopes.setdefault((b.scope_columns, b.scope), len(scopes)),
         )
         for b, changes_from in ((each.snapshot, each.changes_from) for each in snapshots)
-        for value in _scope_values(b, scopes)
     ]
-    snapshot_rows = with_broadcast(local_frame(spark, rows, _SCHEMA), len(rows), _SCHEMA.count(",") + 1)
+    values = [_scope_values(scope, scope_columns) for scope in scopes]
+    row_count = sum(len(values[row[-1]]) for row in rows)
+    snapshot_rows = with_broadcast(_with_scope_values(local_frame(spark, rows, _SCHEMA), values), row_count, _COLUMNS)
     # A snapshot covers a key if they share a scope value; they share at most one.
-    return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scopes)).join(snapshot_rows, [SOURCE, _SCOPE_VALUE])
+    return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scope_columns)).join(
+        snapshot_rows, [SOURCE, _SCOPE_VALUE]
+    )
 
 
-def _scope_values(snapshot: Batch, scopes: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the values that a snapshot covers, each with the number of its scope columns in front."""
-    if snapshot.scope is None:
-        return [_EVERYTHING]
-    return [f"{scopes.index(snapshot.scope_columns)}/{text}" for text in snapshot.scope]
+def _with_scope_values(snapshot_rows: DataFrame, values: Sequence[Sequence[str]]) -> DataFrame:
+    """Return a row for each scope value of each snapshot; `values` has those of each scope.
+
+    Snapshots usually have the same scopes, so that the driver holds the values of each scope once.
+    """
+    if all(each == [_EVERYTHING] for each in values):
+        return snapshot_rows.withColumn(_SCOPE_VALUE, F.lit(_EVERYTHING))
+    rows = [(scope, value) for scope, values_of_scope in enumerate(values) for value in values_of_scope]
+    return snapshot_rows.join(local_frame(snapshot_rows.sparkSession, rows, _SCOPE_SCHEMA), _SCOPE)
+
+
+def _scope_values(scope: _Scope, scope_columns: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the values of a scope, each with the number of its columns in front."""
+    columns, values = scope
+    return [_EVERYTHING] if values is None else [f"{scope_columns.index(columns)}/{value}" for value in values]
 
 
 def _scope_values_of_key(scopes: Sequence[tuple[str, ...]]) -> Column:

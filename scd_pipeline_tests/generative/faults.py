@@ -191,7 +191,7 @@ _SNAPSHOTS = (
         "scope_ignored",
         "scope",
         "store pass, machine pass",
-        _in("snapshots._scope_values", replaced(condition("scope"), "True")),
+        _in("snapshots._scope_values", replaced(condition("values"), "True")),
     ),
     _fault(
         "snapshots_cover_keys_of_other_scopes",

@@ -24,6 +24,7 @@ from scd_pipeline.deliveries.source_commits import PartitionChanges, partition_c
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import SourceDataError
+from scd_pipeline.load.log import read_log
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
@@ -381,7 +382,7 @@ def test_a_snapshot_with_row_times_is_not_before_the_beginning(spark: SparkSessi
 
 @pytest.mark.slow
 def test_a_scope_has_a_limited_number_of_values(spark: SparkSession, tmp_path: Path) -> None:
-    """Each load reads the scopes of all snapshots to the driver."""
+    """Each load reads the distinct scopes of all snapshots to the driver."""
     source = Source("crm", Snapshot(scope="shop"))
     dimension = Dimension("dim_order", {"shop": "int", "line": "int"}, {"city": 2}, source)
     rows = [{"shop": 1, "line": 1, "city": "Rome"}]
@@ -391,6 +392,49 @@ def test_a_scope_has_a_limited_number_of_values(spark: SparkSession, tmp_path: P
     ]
     done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
     assert [batch.code for batch in done.results] == ["", "SCOPE_TOO_LARGE"]
+
+
+def test_snapshots_with_equal_scopes_share_their_values(spark: SparkSession, tmp_path: Path) -> None:
+    """The memory of a load depends on the distinct scopes, not on those of all past deliveries."""
+    dimension = Dimension(
+        "dim_store", {"region": "string", "id": "int"}, {"city": 2}, Source("pos", Snapshot(scope="region"))
+    )
+    scopes = {
+        "2024-01-01": ["north", "south"],
+        "2024-01-02": ["south", "north"],
+        "2024-01-03": ["north"],
+        "2024-01-04": ['north","south'],
+        "2024-01-05": [],
+    }
+    columns = pyarrow.schema({"region": pyarrow.string(), "id": pyarrow.int32(), "city": pyarrow.string()})
+    deliveries = [
+        Delivery(
+            "pos",
+            day,
+            frame=pyarrow.Table.from_pylist([{"region": region, "id": 1, "city": day} for region in regions], columns),
+            scope=[[region] for region in regions],
+        )
+        for day, regions in scopes.items()
+    ]
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    ingest_and_apply(opened, dimension, deliveries)
+    stored = {batch.delivery: batch.scope for batch in read_log(opened, dimension).batches()}
+    assert stored == {
+        day: tuple(sorted(f"{len(region)}:{region}" for region in regions)) for day, regions in scopes.items()
+    }
+    assert stored["2024-01-01"] is stored["2024-01-02"]
+    assert_same_rows(
+        """
+        | region          | city         | current_flag |
+        | north           | '2024-01-01' | false        |
+        | north           | '2024-01-02' | false        |
+        | north           | '2024-01-03' | true         |
+        | south           | '2024-01-01' | false        |
+        | south           | '2024-01-02' | true         |
+        | 'north","south' | '2024-01-04' | true         |
+        """,
+        opened.table("dim_store").read().select("region", "city", "current_flag").toArrow().to_pylist(),
+    )
 
 
 @pytest.mark.rule("S4")

@@ -21,8 +21,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Snapshot, Source
-from scd_pipeline.deliveries import accept as intake
-from scd_pipeline.deliveries import discovery
+from scd_pipeline.deliveries import discovery, tie_rules
 from scd_pipeline.deliveries.arrow import to_arrow
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover, file_version
@@ -533,7 +532,7 @@ def test_each_batch_is_checked_for_changes_without_an_order(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many another batch has."""
-    monkeypatch.setattr(intake, "_SHOWN_KEYS", 1)
+    monkeypatch.setattr(tie_rules, "_SHOWN_KEYS", 1)
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed()))
     ids = {"d1": ["a", "b", "c"], "d2": ["z"]}
     frames = {
