@@ -103,7 +103,7 @@ def covered_by(spark: SparkSession, keys: DataFrame, snapshots: Sequence[Coverin
         for b, changes_from in ((each.snapshot, each.changes_from) for each in snapshots)
     ]
     values = [_scope_values(scope, scope_columns) for scope in scopes]
-    row_count = sum(len(values[row[-1]]) for row in rows)
+    row_count = sum(1 if each.snapshot.scope is None else len(each.snapshot.scope) for each in snapshots)
     snapshot_rows = with_broadcast(_with_scope_values(local_frame(spark, rows, _SCHEMA), values), row_count, _COLUMNS)
     # A snapshot covers a key if they share a scope value; they share at most one.
     return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scope_columns)).join(
@@ -128,11 +128,11 @@ def _scope_values(scope: _Scope, scope_columns: Sequence[tuple[str, ...]]) -> li
     return [_EVERYTHING] if values is None else [f"{scope_columns.index(columns)}/{value}" for value in values]
 
 
-def _scope_values_of_key(scopes: Sequence[tuple[str, ...]]) -> Column:
+def _scope_values_of_key(scope_columns: Sequence[tuple[str, ...]]) -> Column:
     """Return one row for each scope value that includes the key of a row."""
-    if not scopes:
+    if not scope_columns:
         return F.lit(_EVERYTHING)
-    values = [F.concat(F.lit(f"{number}/"), key_text(names)) for number, names in enumerate(scopes)]
+    values = [F.concat(F.lit(f"{number}/"), key_text(names)) for number, names in enumerate(scope_columns)]
     return F.explode(F.array(F.lit(_EVERYTHING), *values))
 
 

@@ -403,7 +403,7 @@ def test_snapshots_with_equal_scopes_share_their_values(spark: SparkSession, tmp
         "2024-01-01": ["north", "south"],
         "2024-01-02": ["south", "north"],
         "2024-01-03": ["north"],
-        "2024-01-04": ['north","south'],
+        "2024-01-04": ['north","south'],  # one value
         "2024-01-05": [],
     }
     columns = pyarrow.schema({"region": pyarrow.string(), "id": pyarrow.int32(), "city": pyarrow.string()})
