@@ -263,7 +263,7 @@ _SNAPSHOTS = (
     _fault(
         "absence_deletes_without_an_assertion",
         "S4",
-        "partner pass, machine pass",
+        "partner halves, machine halves",
         _in("existence.is_deletion", replaced(operand("ASSERTED_BEFORE"), "F.lit(True)")),
     ),
     _fault(
