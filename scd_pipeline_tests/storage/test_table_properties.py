@@ -107,26 +107,27 @@ def test_a_property_that_delta_does_not_know_is_an_error(spark: SparkSession, wa
 
 
 @pytest.mark.slow
-def test_delta_compacts_a_table_between_loads(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delta_compacts_a_table_between_loads(spark: SparkSession, warehouse: Path) -> None:
     """Its commits change no rows, so that they are no damage; the change data feed has the versions of each load."""
     store, dimension = Warehouse(spark, warehouse), with_properties(**ALL)
-    before = spark.conf.get(_MIN_FILES)
+    before = spark.conf.get(_MIN_FILES, None)
     spark.conf.set(_MIN_FILES, "2")
+    # Each load adds a file, until one replaces rows: MERGE leaves no small files of the replaced rows to compact.
+    new = [{"a": "Rome"}, {"a": "Rome", "b": "Linz"}, {"a": "Rome", "b": "Linz", "c": "Bern"}]
+    changed = {"a": "Oslo", "b": "Linz", "c": "Bern"}
     try:
-        for month, city in enumerate(["Rome", "Oslo", "Bern", "Graz"], 1):
-            load(store, dimension, [snapshot(month, {"a": city, "b": "Linz"})])
+        for month, cities in enumerate([*new, changed], 1):
+            load(store, dimension, [snapshot(month, cities)])
     finally:
         spark.conf.set(_MIN_FILES, before) if before else spark.conf.unset(_MIN_FILES)
     table = store.table(dimension.name)
     operations = {row["operation"] for row in spark.sql(f"DESCRIBE HISTORY {table.identifier}").collect()}
     assert "OPTIMIZE" in operations
     assert [str(result) for result in check_dimension(store, dimension) if not result.passed] == []
-    assert [row["city"] for row in history(store) if row["to"] is None] == ["Linz", "Graz"]
+    assert {row["city"] for row in history(store) if row["to"] is None} == {"Linz", "Bern", "Oslo"}
     changes = spark.read.option("readChangeFeed", "true").option("startingVersion", "0").table(table.identifier)
     opened = {row["city"] for row in changes.where("_change_type = 'insert'").select("city").collect()}
-    assert opened == {"Rome", "Oslo", "Bern", "Graz", "Linz"}
+    assert opened == {"Rome", "Linz", "Bern", "Oslo"}
 
 
 def test_delta_ignores_the_case_of_names() -> None:
