@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
@@ -72,7 +73,7 @@ def merged_fields(spark: SparkSession, channel: Snapshot | Feed, path: str) -> t
     reader = spark.read.format("parquet").options(mergeSchema="true").options(**channel.reader_options)
     try:
         return tuple(load_folders(reader, [path]).schema.fields)
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):  # PySpark converts only errors of analysis in an embedded session
         return None
 
 
