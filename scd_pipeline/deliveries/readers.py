@@ -73,7 +73,7 @@ def merged_fields(spark: SparkSession, channel: Snapshot | Feed, path: str) -> t
     reader = spark.read.format("parquet").options(mergeSchema="true").options(**channel.reader_options)
     try:
         return tuple(load_folders(reader, [path]).schema.fields)
-    except (PySparkException, Py4JJavaError):  # PySpark converts only errors of analysis in an embedded session
+    except (PySparkException, Py4JJavaError):  # as `read` does: an embedded session raises some as Java's
         return None
 
 
