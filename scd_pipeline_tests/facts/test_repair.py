@@ -70,8 +70,11 @@ STRUCTURAL_DAMAGES = {
 
 
 def rows(warehouse: Warehouse) -> list[str]:
-    """The rows of the dimension, with the unknown member."""
-    return sorted(str(sorted(row.asDict().items())) for row in warehouse.table("dim_player").read().collect())
+    """The rows of the dimension, with the unknown member.
+
+    It begins in year 1, which an embedded session cannot collect other than as Arrow.
+    """
+    return sorted(str(sorted(row.items())) for row in warehouse.table("dim_player").read().toArrow().to_pylist())
 
 
 def damage(warehouse: Warehouse, statement: str) -> None:
