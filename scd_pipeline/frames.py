@@ -71,9 +71,15 @@ def checkpoint(frame: DataFrame) -> DataFrame:
 
     Over Spark Connect, PySpark attaches the result to the session that is active in the process. This function attaches
     it to the frame's own session.
+
+    In an embedded session, the result has the attribute ids of the frame. If the optimizer reduced a union to one of
+    its frames, the partitioning of the result names the ids of that frame instead, and a join with rows that have the
+    same ids fails with an internal error. Columns that are renamed to their own names have new ids.
     """
     computed = frame.localCheckpoint()
-    if computed.sparkSession is frame.sparkSession or not is_remote():
+    if not is_remote():
+        return computed.toDF(*computed.columns)
+    if computed.sparkSession is frame.sparkSession:
         return computed
     computed._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # an attribute of Connect plans
     return type(computed)(computed._plan, frame.sparkSession)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.frames import local_frame, repeated_numbers
+from scd_pipeline.frames import checkpoint, local_frame, repeated_numbers
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,12 @@ def test_numbers_of_many_groups_are_distinct(spark: SparkSession) -> None:
     numbers = spark.range(-10_000, 10_000).selectExpr("id AS n")
     assert repeated_numbers(numbers).count() == 0
     assert repeated_numbers(numbers.union(numbers.where("n = 9999"))).count() == 1
+
+
+def test_a_checkpoint_can_be_joined_with_its_source(spark: SparkSession) -> None:
+    """Also if the optimizer reduced a union to one of its frames, which an embedded session did not resolve."""
+    numbers = spark.range(10).where("id <> 7")
+    selected = checkpoint(numbers.limit(0).union(numbers.where("id > 6")).distinct())
+    for kind, expected in (("left_semi", [8, 9]), ("inner", [8, 9]), ("left_anti", [0, 1, 2, 3, 4, 5, 6])):
+        assert [row["id"] for row in numbers.join(selected, "id", kind).orderBy("id").collect()] == expected
+    assert selected.join(selected, "id").count() == 2
