@@ -11,9 +11,11 @@ DOCS_STAMP := .venv-docs/.installed-$(shell cat requirements-docs.lock 2>/dev/nu
 PYTEST_ARGS ?=
 # Without bytecode each of the many processes of a test run compiles Dagster and PySpark again.
 unexport PYTHONDONTWRITEBYTECODE
-# One process leaves its Spark waiting between its calls; two share the server, or have an embedded Spark each.
-# In the order of the folders the quick tests without Spark come last, so that both processes end at the same time.
-PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=20
+# A process leaves its Spark waiting between its calls: three of them use two cores. They share the server, or have an
+# embedded Spark each. Without Spark, each process beyond the cores only imports everything once more.
+PROCESSES ?= 3
+# In the order of the folders the quick tests without Spark come last, so that all processes end at the same time.
+PYTEST = $(PY) -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder --durations=20
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 
@@ -51,13 +53,25 @@ $(STAMP): | .venv/.made
 	fi; \
 	rm -rf .venv && $$python -m venv .venv && touch $@
 
+# Lint beside the tests, which leave the processor idle at times. What pytest prints last remains the last line, unless
+# lint fails: then its output is.
+define LINT_AND
+$(info $(1))@lint=$$(mktemp) || exit; \
+$(MAKE) --no-print-directory lint >"$$lint" 2>&1 & linting=$$!; \
+trap 'kill $$linting 2>/dev/null; rm -f "$$lint"' EXIT; \
+$(1); tested=$$?; \
+wait $$linting || { tested=1; cat "$$lint"; echo "lint failed, see above" >&2; }; \
+exit $$tested
+endef
+
 .PHONY: check
-check: lint ## Lint, then the tests that need no Spark
-	$(PYTEST) -m "not slow and not spark" $(PYTEST_ARGS)
+check: PROCESSES = 2
+check: setup ## Lint, and the tests that need neither Spark nor other programs
+	$(call LINT_AND,$(PYTEST) -m "not slow and not spark and not process" $(PYTEST_ARGS))
 
 .PHONY: test
-test: lint ## Lint, then all tests except the slow ones (PYTEST_ARGS=... is passed to pytest)
-	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+test: setup ## Lint, all tests except the slow ones, and a shard of these (PYTEST_ARGS=... is passed to pytest)
+	$(call LINT_AND,$(PYTEST) -m "not slow or in_shard" $(PYTEST_ARGS))
 
 .PHONY: test-all
 test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded, and without replaceUsing
@@ -82,11 +96,12 @@ bench-quick: setup ## Measure a few small loads in about three minutes; fails un
 	$(PY) -m benchmarks quick $(ARGS)
 
 .PHONY: lint
-lint: setup ## Check style, types and import layers
+lint: setup ## Check style, types, import layers and words
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports --no-cache
+	$(PY) -m scd_pipeline_tests.words
 
 .PHONY: demo
 demo: setup ## Load a small warehouse and show its history

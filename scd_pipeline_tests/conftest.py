@@ -22,7 +22,7 @@ from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import Installation, find_installation
-from scd_pipeline_tests import servers
+from scd_pipeline_tests import servers, shards
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,8 +44,9 @@ def _needs_spark(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need Spark, and group those that share slow fixtures in one process."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that need Spark and those of the current shard; group tests that share slow fixtures."""
+    shards.mark_shard(items, _shard(config))
     for item in items:
         if _needs_spark(item):
             item.add_marker(pytest.mark.spark)
@@ -53,6 +54,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             folder = item.path.parent
             together = folder if folder.name in SHARED_BY_ALL_FILES else item.path
             item.add_marker(pytest.mark.xdist_group(together.stem))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--slow-shard",
+        type=int,
+        choices=range(shards.SHARDS),
+        help="the shard of the slow tests that has the marker in_shard [the one of the commit]",
+    )
+
+
+def _shard(config: pytest.Config) -> int:
+    chosen = config.getoption("--slow-shard")
+    return shards.current_shard(shards.current_commit()) if chosen is None else int(chosen)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    shard = _shard(config)
+    return f"slow tests: the marker in_shard selects shard {shard} of {shards.SHARDS}; again with --slow-shard={shard}"
 
 
 class GroupsInIds:

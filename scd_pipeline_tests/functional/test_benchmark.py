@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow(32)
 @pytest.mark.parametrize(
     "steps",
-    [pytest.param(smallest(300), id="smallest"), pytest.param(quick(2_000), id="quick", marks=pytest.mark.slow)],
+    [pytest.param(smallest(300), id="smallest"), pytest.param(quick(2_000), id="quick", marks=pytest.mark.slow(120))],
 )
 def test_contestants_have_equal_rows(spark: SparkSession, tmp_path: Path, steps: tuple[Step, ...]) -> None:
     runner = Runner(spark, tmp_path, tmp_path / "results.jsonl", report=lambda line: None)

@@ -17,7 +17,10 @@ ROOT = Path(scd_pipeline.__file__).parent.parent
 PROJECT_FILES = ("pyproject.toml", "LICENSE", "README.md", "Makefile", "requirements.in", "requirements.lock")
 MAKE_PROGRAM = shutil.which("make")
 
-pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="needs the project's repository")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="needs the project's repository"),
+]
 
 
 @pytest.fixture(scope="module")
