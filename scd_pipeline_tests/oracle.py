@@ -487,10 +487,14 @@ def merged(dim: Dim, batch: Batch, rows: Sequence[Row]) -> Statement:
 
 
 def presences(batch: Batch, records: Iterable[Statement]) -> list[Statement]:
-    """S4: a snapshot with row times asserts presence at its own time, with the row of highest position."""
+    """S4: a snapshot with row times asserts presence at its own time, with the row of highest position up to then.
+
+    A row dated after the snapshot asserts nothing before its own time.
+    """
     highest: dict[Key, Statement] = {}
     for statement in sorted(records, key=lambda statement: statement.order):
-        highest[statement.key] = statement
+        if statement.time <= batch.at:
+            highest[statement.key] = statement
     return [replace(top, kind="presence", time=batch.at, sequence=None) for top in highest.values()]
 
 
@@ -562,12 +566,15 @@ def is_absence(statement: Statement) -> bool:
 def existence_assertion(statement: Statement) -> bool | None:
     """S4, S18: whether the source asserts from here on that the entity exists, until it asserts otherwise.
 
-    The values of a row-timed snapshot assert nothing at the time of their row: presence does, at the snapshot's.
+    The row of a row-timed snapshot asserts it from the later of two times: its own, and the snapshot's. So a row dated
+    up to the snapshot's time asserts nothing at its own: its presence does, at the snapshot's.
     """
     if statement.kind == "delete":
         return False
     if statement.kind == "upsert":
-        return None if statement.batch.channel == "snapshot" and statement.batch.has_row_times else True
+        batch = statement.batch
+        is_early = batch.channel == "snapshot" and batch.has_row_times and statement.time <= batch.at
+        return None if is_early else True
     return True if statement.kind == "presence" else None
 
 

@@ -41,7 +41,6 @@ from scd_pipeline.columns import (
     EFFECTIVE_AT,
     KIND,
     NO_OP,
-    PRESENCE,
     REASON,
     ROW_AT,
     ROW_SEQUENCE,
@@ -58,6 +57,7 @@ from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
     EXISTED_BEFORE,
+    is_presence,
     last_flag,
     with_existence,
     with_presence,
@@ -268,7 +268,7 @@ def _with_state_before(
 ) -> DataFrame:
     """Add what the source had asserted about the entity before each row, considering only rows `in_effect`.
 
-    A presence row provides its values only if the entity did not exist (S4).
+    A presence row provides its values only if the entity did not exist and the row is dated before (S4).
 
     Returns:
         The records with `_asserted_before`, `_existed_before`, and `_before_<attribute>` (wrapped).
@@ -277,7 +277,7 @@ def _with_state_before(
     is_upsert = in_effect & (F.col(KIND) == UPSERT)
     if batches.has_row_times:
         records = with_existence(records, window, in_effect)
-        is_upsert = is_upsert | (in_effect & (F.col(KIND) == PRESENCE) & ~F.col(EXISTED_BEFORE))
+        is_upsert = is_upsert | (in_effect & is_presence() & ~F.col(EXISTED_BEFORE))
     else:
         exists = F.when(is_upsert, True).when(in_effect & (F.col(KIND) == DELETE), False)
         records = records.withColumn(EXISTED_BEFORE, last_flag(exists, window))

@@ -9,6 +9,9 @@ presence on 1 March. If a delete of 1 February arrives late, the presence makes 
 
 An absence deletes an entity only if its existence was asserted before: by presence, by a plain snapshot or by a feed.
 The values of a row-timed row make the entity exist, but they do not assert existence.
+
+A row dated after its snapshot asserts nothing before its own time: its presence has no effect, and the row itself
+asserts existence. Its presence row only shows the retire guard that the snapshot does not omit the entity.
 """
 
 from __future__ import annotations
@@ -73,11 +76,22 @@ def with_existence(rows: DataFrame, before: RowWindow, in_effect: Column) -> Dat
     Returns:
         The rows with `_asserted_before` and `_existed_before`, which are never NULL.
     """
-    asserts = (F.col(KIND) == PRESENCE) | ((F.col(KIND) == UPSERT) & F.col(ASSERTED_AT).isNull())
+    asserts = is_presence() | ((F.col(KIND) == UPSERT) & ~_is_dated_before_snapshot())
     asserted = F.when(in_effect & asserts, True).when(in_effect & (F.col(KIND) == DELETE), False)
     rows = rows.withColumn(ASSERTED_BEFORE, last_flag(asserted, before))
-    exists = F.when(in_effect & F.col(KIND).isin(UPSERT, PRESENCE), True).when(in_effect & is_deletion(), False)
+    is_existing = is_presence() | (F.col(KIND) == UPSERT)
+    exists = F.when(in_effect & is_existing, True).when(in_effect & is_deletion(), False)
     return rows.withColumn(EXISTED_BEFORE, last_flag(exists, before))
+
+
+def is_presence() -> Column:
+    """Return whether a row is the presence of a row dated up to its snapshot's time, which alone has an effect (S4)."""
+    return (F.col(KIND) == PRESENCE) & (F.col(ROW_AT) <= F.col(EFFECTIVE_AT))
+
+
+def _is_dated_before_snapshot() -> Column:
+    """Return whether the row's existence is asserted by its presence; false for rows that are not row-timed."""
+    return F.coalesce(F.col(EFFECTIVE_AT) <= F.col(ASSERTED_AT), F.lit(False))
 
 
 def is_deletion() -> Column:

@@ -41,7 +41,6 @@ from scd_pipeline.columns import (
     KIND,
     LAST_UPDATED,
     LOAD_RUN_ID,
-    PRESENCE,
     REASON,
     ROW_AT,
     ROW_SEQUENCE,
@@ -66,6 +65,7 @@ from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
     EXISTED_BEFORE,
     is_deletion,
+    is_presence,
     with_existence,
     with_presence,
 )
@@ -119,7 +119,7 @@ def _resolve_presence(rows: DataFrame, windows: RowWindows) -> DataFrame:
     """
     rows = with_presence(rows, has_row_times=True)
     states = with_existence(rows, windows.rows_before(), F.lit(True))
-    returns = (F.col(KIND) == PRESENCE) & ~F.col(EXISTED_BEFORE)
+    returns = is_presence() & ~F.col(EXISTED_BEFORE)
     return (
         states.where((F.col(KIND) == UPSERT) | returns | is_deletion())
         .withColumn(KIND, F.when(returns, UPSERT).otherwise(F.col(KIND)))

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline import queries
-from scd_pipeline.declaration import Fact, Feed, Role, Source
+from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import InvariantViolated, UsageError
@@ -367,3 +367,35 @@ def test_a_load_does_not_replace_keys_by_those_of_an_older_dimension(
     assert len(calls) == 3, "the first load, the third one, and the first one again"
     assert [str(result) for result in check_fact(recorded, PLAY) if not result.passed] == []
     assert load(recorded, PLAY).row_counts == {}
+
+
+@rule("S4", "S23")
+def test_facts_before_a_row_dated_after_its_snapshot_have_no_version(opened: Warehouse) -> None:
+    """Entity a is new in the extract of 1 February, with a row of 08:00 of that day."""
+    account = Dimension(
+        "dim_account", {"id": "string"}, {"tier": Attribute(2)}, Source("crm", Snapshot(effective_at="at"))
+    )
+    booking = Fact(
+        "fct_booking",
+        grain={"n": "int"},
+        event_time="booked_at",
+        dimensions={"account": Role(account, "id")},
+        source=Source("bank", feed=Feed()),
+    )
+    extract = frame(
+        """
+        | id | at               | tier   |
+        | a  | 2024-02-01 08:00 | Bronze |
+        """
+    )
+    bookings = frame(
+        """
+        | n | booked_at        | id |
+        | 1 | 2024-02-01 07:59 | a  |
+        | 2 | 2024-02-01 08:00 | a  |
+        """
+    )
+    load(opened, account, [Delivery("crm", "2024-02-01", "snapshot", frame=extract)])
+    load(opened, booking, [Delivery("bank", "2024-02-02", "feed", frame=bookings)])
+    stored = opened.table("fct_booking").read().orderBy("n").select("n", F.col("account_key") != -1).collect()
+    assert [tuple(row) for row in stored] == [(1, False), (2, True)]

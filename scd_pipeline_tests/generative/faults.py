@@ -252,7 +252,7 @@ _SNAPSHOTS = (
         "presence_never_returns_an_entity",
         "S4",
         "partner pass, machine pass",
-        _in("timeline._resolve_presence", replaced(comparison("PRESENCE"), "F.lit(False)")),
+        _in("timeline._resolve_presence", replaced(call("is_presence"), "F.lit(False)")),
     ),
     _fault(
         "presence_always_provides_values",
@@ -276,7 +276,19 @@ _SNAPSHOTS = (
         "row_asserts_existence_at_its_own_time",
         "S4",
         "partner pass, machine pass",
-        _in("existence.with_existence", dropped(operand("ASSERTED_AT"))),
+        _in("existence._is_dated_before_snapshot", returned("F.lit(False)")),
+    ),
+    _fault(
+        "row_dated_after_its_snapshot_is_present_at_the_snapshot",
+        "S4",
+        "partner pass, machine pass",
+        _in("existence.is_presence", dropped(operand("ROW_AT"))),
+    ),
+    _fault(
+        "row_dated_after_its_snapshot_asserts_no_existence",
+        "S4",
+        "partner pass, machine pass",
+        _in("existence._is_dated_before_snapshot", returned("F.col(ASSERTED_AT).isNotNull()")),
     ),
     _fault(
         "absence_leaves_existence_asserted",

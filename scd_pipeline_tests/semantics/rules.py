@@ -87,14 +87,20 @@ RULES: dict[str, Rule] = {
 
         A snapshot can have row times (`effective_at`) in addition to its own time. It asserts values at the row times,
         and at its own time which entities are present and which are absent. An entity that is present, but was deleted
-        before, returns at the snapshot's time with the values of its row. An absence deletes only an entity whose
-        existence the source had asserted before: by a snapshot with an earlier time of its own, or by a feed's change
-        record with an earlier `effective_at`. So a row that the source committed late, with a row time before an
-        earlier snapshot, becomes one version that starts at its row time.
+        before, returns at the snapshot's time with the values of its row. A row whose time is after its snapshot's own
+        time asserts nothing before its own time: an entity that is new or returns then starts at its row's time. So an
+        extract that is named by its day can have the changes of that day.
+
+        An absence deletes only an entity whose existence the source had asserted before: by a snapshot with an earlier
+        time of its own, or by a feed's change record with an earlier `effective_at`. So a row that the source committed
+        late, with a row time before an earlier snapshot, becomes one version that starts at its row time.
         """,
         (
             "If a snapshot with row times has several rows of an entity that returns, the entity has the values of the "
-            "row with the highest position.",
+            "row with the highest position up to the snapshot's time.",
+            "A row dated after its snapshot asserts the existence of its entity from its own time on. So an absence "
+            "between the two times deletes the entity only if its existence had been asserted before, and the entity "
+            "exists from the row's time until a later snapshot omits it. The retire guard considers it as present.",
             "The presence of an entity that exists at the snapshot's time changes nothing.",
             "An assertion of existence is in effect until the source asserts otherwise, by an absence or by a feed's "
             "delete. So if several snapshots in a row omit an entity, only the first one deletes it: a late row that "

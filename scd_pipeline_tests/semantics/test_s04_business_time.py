@@ -415,19 +415,129 @@ def test_after_a_late_delete_the_entity_returns_with_the_next_snapshot_with_row_
 
 @rule("S4")
 @case
-def test_an_entity_with_a_row_dated_after_its_snapshot_exists_from_the_time_of_the_snapshot() -> Case:
-    """The snapshot asserts presence at its own time, and no earlier values exist: the row's values are used."""
+def test_a_row_dated_after_its_snapshot_asserts_nothing_before_its_own_time() -> Case:
+    """The extract of a day, named by its date, has the changes of that day: entity 1 is new, entity 2 exists."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id | time             | city |
+            | 1        | 2024-01-01 | 2  | 2023-06-01       | Ulm  |
+            | 2        | 2024-02-01 | 1  | 2024-02-01 08:00 | Bonn |
+            | 2        | 2024-02-01 | 2  | 2024-02-01 09:00 | Jena |
+            | 3        | 2024-03-01 | 1  | 2024-03-01 07:00 | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from   | effective_to     |
+        | 1  | Bonn | 2024-02-01 08:00 | 2024-03-01 07:00 |
+        | 1  | Kiel | 2024-03-01 07:00 | OPEN             |
+        | 2  | Ulm  | 2023-06-01       | 2024-02-01 09:00 |
+        | 2  | Jena | 2024-02-01 09:00 | 2024-03-01       |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S4", "S18")
+@case
+def test_a_deleted_entity_returns_at_the_time_of_a_row_dated_after_its_snapshot() -> Case:
+    """Entity 2 has an earlier row in the snapshot too, with which it returns at the snapshot's time."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time             | city |
+            | 1        | 2024-01-10 | 1      | 2024-01-01       | Bonn |
+            | 1        | 2024-01-10 | 2      | 2024-01-01       | Ulm  |
+            | 2        | 2024-02-01 | no row |                  |      |
+            | 3        | 2024-03-01 | 1      | 2024-03-01 08:00 | Kiel |
+            | 3        | 2024-03-01 | 2      | 2024-01-01       | Ulm  |
+            | 3        | 2024-03-01 | 2      | 2024-03-01 08:00 | Jena |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from   | effective_to     | version |
+        | 1  | Bonn | 2024-01-01       | 2024-02-01       | 1       |
+        | 1  | Kiel | 2024-03-01 08:00 | OPEN             | 2       |
+        | 2  | Ulm  | 2024-01-01       | 2024-02-01       | 1       |
+        | 2  | Ulm  | 2024-03-01       | 2024-03-01 08:00 | 2       |
+        | 2  | Jena | 2024-03-01 08:00 | OPEN             | 3       |
+        """,
+    )
+
+
+@rule("S4", "S19")
+@case
+def test_a_late_snapshot_with_rows_dated_after_it_asserts_nothing_before_their_times() -> Case:
+    """Delivery 2 arrives last. The feed's delete was between the snapshot's time and that of its row."""
     return Case(
         CONTRACT,
         snapshots(
             """
             | delivery | at         | id | time       | city |
-            | 1        | 2024-01-01 | 1  | 2024-02-01 | Bonn |
+            | 1        | 2024-01-10 | 1  | 2024-01-01 | Bonn |
+            | 3        | 2024-03-01 | 1  | 2024-02-20 | Kiel |
+            | 3        | 2024-03-01 | 7  | 2024-02-20 | Ulm  |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 4        | 1  | 2024-02-10 | D  |      |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 2        | 2024-02-01 | 1  | 2024-02-15 | Jena |
+            | 2        | 2024-02-01 | 7  | 2024-02-10 | Gera |
             """
         ),
         becomes="""
-        | city | effective_from | effective_to |
-        | Bonn | 2024-01-01     | OPEN         |
+        | id | city | effective_from | effective_to | version |
+        | 1  | Bonn | 2024-01-01     | 2024-02-10   | 1       |
+        | 1  | Jena | 2024-02-15     | 2024-02-20   | 2       |
+        | 1  | Kiel | 2024-02-20     | OPEN         | 3       |
+        | 7  | Gera | 2024-02-10     | 2024-02-20   | 1       |
+        | 7  | Ulm  | 2024-02-20     | OPEN         | 2       |
+        """,
+    )
+
+
+@rule("S4", "S18")
+@case
+def test_a_row_dated_after_its_snapshot_asserts_existence_from_its_own_time() -> Case:
+    """The absence of 2 February is before the row's time and deletes nothing of entity 7; that of 10 February does.
+
+    Entity 8 existed before. Both absences delete it, as it returns in between at the time of its row.
+    """
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-10 | 8      | 2024-01-01 | Ulm  |
+            | 2        | 2024-02-01 | 7      | 2024-02-05 | Kiel |
+            | 2        | 2024-02-01 | 8      | 2024-02-05 | Gera |
+            | 3        | 2024-02-02 | no row |            |      |
+            | 4        | 2024-02-10 | no row |            |      |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | version |
+        | 7  | Kiel | 2024-02-05     | 2024-02-10   | 1       |
+        | 8  | Ulm  | 2024-01-01     | 2024-02-02   | 1       |
+        | 8  | Gera | 2024-02-05     | 2024-02-10   | 2       |
+        """,
+        log="""
+        | batch            | id | kind   | time       |
+        | crm/snapshot/1/1 | 8  | upsert | 2024-01-01 |
+        | crm/snapshot/2/1 | 7  | upsert | 2024-02-05 |
+        | crm/snapshot/2/1 | 8  | upsert | 2024-02-05 |
+        | crm/snapshot/3/1 | 8  | delete | 2024-02-02 |
+        | crm/snapshot/4/1 | 7  | delete | 2024-02-10 |
+        | crm/snapshot/4/1 | 8  | delete | 2024-02-10 |
         """,
     )
 

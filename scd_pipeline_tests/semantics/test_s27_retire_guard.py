@@ -612,6 +612,31 @@ def test_new_entities_of_a_snapshot_with_row_times_do_not_offset_omitted_ones() 
     )
 
 
+@rule("S4", "S27")
+@case
+def test_an_entity_with_a_row_dated_after_its_snapshot_is_not_omitted() -> Case:
+    """30 entities exist and 10 of them are omitted; the other 20 have rows of that day."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time             | city |
+            | 1        | 2024-01-01 | 1..30  | 2024-01-01       | Bonn |
+            | 2        | 2024-02-01 | 11..30 | 2024-02-01 08:00 | Kiel |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_to |
+        | 1..30 | Bonn | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | code         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
+        """,
+    )
+
+
 @rule("S27")
 @case
 def test_several_rows_of_an_entity_count_once() -> Case:
