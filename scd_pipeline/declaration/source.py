@@ -76,6 +76,8 @@ class Channel:
       `{delivery}`. Without a path, frames are passed
     - `format`: parquet, csv, json or delta; by default that of the path's suffix
     - `options`: reader options, stored as sorted pairs
+    - `skip_lines`, `skip_footer`: the numbers of lines before the header and at the end of each CSV file that are not
+      read
     - `partition`, `versions`: one delivery for each value of a partition column, or for each version,
       of the table at `path`
     - `effective_at`: column of the business time of a row, read by `effective_at_format` or, if it is a number, as
@@ -103,6 +105,8 @@ class Channel:
     reason: str | None = None
     actor: str | None = None
     correlation_id: str | None = None
+    skip_lines: int = 0
+    skip_footer: int = 0
 
     def __post_init__(self) -> None:
         set_frozen_fields(self, options=_pairs(self.options))
@@ -133,7 +137,8 @@ class Snapshot(Channel):
     - `scope`: the columns of the business key whose values limit a delivery
     - `unreadable_keys`: the effect of rows whose keys cannot be read: the snapshot deletes no entity ("retire_none")
       or those that it omits ("retire") (S27)
-    - `path`, `format`, `options`, `partition`, `versions`: where the deliveries are, and how to read them
+    - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
+      how to read them
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `reason`, `actor`, `correlation_id`: columns for the audit
@@ -159,7 +164,8 @@ class Feed(Channel):
     - `deletes`: an SQL condition over the delivery's columns, true for a delete
     - `updates`: "partial" if a row may lack attributes of the source, else "full" (S30)
     - `nulls`: what NULL means in partial updates: the value NULL ("value"), or no change ("not_provided") (S30)
-    - `path`, `format`, `options`, `partition`, `versions`: where the deliveries are, and how to read them
+    - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
+      how to read them
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `reason`, `actor`, `correlation_id`: columns for the audit

@@ -17,6 +17,7 @@ from scd_pipeline.deliveries.text_files import (
     TEXT,
     TextOptions,
     declared_options,
+    is_blank,
     read_by_spark,
     read_lines,
     with_problems,
@@ -82,7 +83,7 @@ def read_json(
     no_object = F.array(F.lit(None).cast(row))
     order = F.struct(F.col(ROW_ORDER)["block"].alias("block"), _order_in_block().alias("row"))
     rows = (
-        lines.where(F.trim(TEXT) != "")
+        lines.where(~is_blank(F.col(TEXT)))
         .withColumn(_OBJECTS, objects)
         .select(
             *(FILE, ROW_ORDER, TEXT, problem.alias(PROBLEM)),

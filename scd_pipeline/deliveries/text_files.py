@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -76,6 +76,11 @@ def declared_options(channel: Snapshot | Feed) -> dict[str, str]:
     return {name.lower(): str(value) for name, value in channel.reader_options.items()}
 
 
+def is_blank(text: Column) -> Column:
+    """Return whether a text has only blanks, tabs and line breaks; the first byte of most texts decides."""
+    return (text < F.lit("!")) & (F.ltrim(text, F.lit(" \t\r\n")) == "")
+
+
 def read_lines(
     spark: SparkSession, options: TextOptions, paths: Sequence[str], separator: str | None = None, **reader: str
 ) -> DataFrame:
@@ -88,7 +93,7 @@ def read_lines(
 
 
 def read_by_spark(
-    reader: DataFrameReader, paths: Sequence[str], fields: Sequence[T.StructField], problem: str
+    reader: DataFrameReader, paths: Sequence[str], fields: Sequence[T.StructField], problem: str | Column
 ) -> DataFrame:
     """Return the rows as Spark's own reader parses them, in the columns of `with_problems`."""
     schema = T.StructType([*fields, T.StructField(LINE, T.StringType())])
@@ -98,7 +103,7 @@ def read_by_spark(
     return with_problems(rows.withColumn(TEXT, F.col(LINE)), [field.name for field in fields], problem)
 
 
-def with_problems(rows: DataFrame, names: Sequence[str], problem: str) -> DataFrame:
+def with_problems(rows: DataFrame, names: Sequence[str], problem: str | Column) -> DataFrame:
     """Return parsed rows in the columns of all text readers.
 
     Args:

@@ -473,8 +473,11 @@ RULES: dict[str, Rule] = {
             "A line of a CSV file with fewer or more fields than the header, with a quote that is not doubled, or with "
             "bytes that are not UTF-8, is a bad row, and so is a line of a JSON file that is not an object or has "
             "text after it. Its fields may be in other columns, so its key cannot be read.",
-            "A quoted field of a CSV file may span lines. If one is not closed, the end of the row is unknown: the "
-            "delivery is rejected, and the error names file and line.",
+            "A line of a CSV file ends with CR, LF or CRLF. A quoted field may span lines; its line breaks are part of "
+            "the value. If one is not closed, the end of the row is unknown: the delivery is rejected, and the error "
+            "names file and line.",
+            "Blank lines, of spaces and tabs alone, are skipped, and so are the lines that `skip_lines` and "
+            "`skip_footer` declare. Every other line is a row or a bad row.",
             "In every format, text or binary data that is not UTF-8 makes a bad row.",
         ),
     ),

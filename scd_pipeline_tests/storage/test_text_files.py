@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,17 +11,20 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Dimension, Feed, Source
+from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.deliveries.readers import read_path
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load.run import ingest_and_apply
 
 AT = datetime(2024, 1, 1, tzinfo=timezone.utc)
 NOT_UTF8 = "the line has bytes that are not UTF-8; declare the file's `encoding` in the channel's options"
 QUOTES = "a quoted field of the line is not closed, or a quote in it is not doubled"
-FIELDS = "the line has fewer or more fields than the header"
+FEWER = "the line has fewer fields than the header (1, not 2)"
+MORE = "the line has more fields than the header ({}, not 2)"
 OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 
 Rows = list[tuple[str | None, str | None]]
@@ -45,7 +49,23 @@ GOOD_CSV: dict[str, tuple[bytes, Rows, Rows]] = {
     "latin-1": ("id,city\n11,Wien\n12,Mödling\n".encode("latin-1"), [("11", "Wien")], [("12,M�dling", NOT_UTF8)]),
     "replacement characters": ("id,city\n13,M�dling\n".encode(), [("13", "M�dling")], []),
     "NUL": (b"id,city\n14,a\0b\n", [("14", "a\0b")], []),
-    "wide line": (b"id,city\n15,Enns\n16" + b",x" * 21_000 + b"\n", [("15", "Enns")], [("16" + ",x" * 21_000, FIELDS)]),
+    "wide line": (
+        b"id,city\n15,Enns\n16" + b",x" * 21_000 + b"\n",
+        [("15", "Enns")],
+        [("16" + ",x" * 21_000, MORE.format("21001"))],
+    ),
+    "control characters": (b"id,city\n30,Graz\n\x01\n \t \n\x1a", [("30", "Graz")], [("\x01", FEWER), ("\x1a", FEWER)]),
+    "fields": (
+        b'id,city\n31,Graz\n32\n33,Linz,\n34,"a,b",",,""c"\n',
+        [("31", "Graz")],
+        [("32", FEWER), ("33,Linz,", MORE.format(3)), ('34,"a,b",",,""c"', MORE.format(3))],
+    ),
+    "plain fields": (b"id,city\n35,Graz\n36\n37,,\n", [("35", "Graz")], [("36", FEWER), ("37,,", MORE.format(3))]),
+    "line break and latin-1": (
+        'id,city\n38,"Bad\nIschl"\n39,M\xf6dling\r40,Linz'.encode("latin-1"),
+        [("38", "Bad\nIschl"), ("40", "Linz")],
+        [("39,M\ufffddling", NOT_UTF8)],
+    ),
     "text after a quote": (b'id,city\n17,"a"b\n18,Melk\n', [("18", "Melk")], [('17,"a"b', QUOTES)]),
 }
 REJECTED_CSV = {
@@ -94,6 +114,11 @@ GOOD_JSON: dict[str, tuple[bytes, Rows, Rows]] = {
         b'{"id": "55", "city": "a\\" 1, 2\\\\"}\n{"id": "56", "city": "it\'s 3"}\n',
         [("55", 'a" 1, 2\\'), ("56", "it's 3")],
         [],
+    ),
+    "control characters": (
+        b'{"id": "61", "city": "Graz"}\n\x01\n \t \r\n\x1a\n',
+        [("61", "Graz")],
+        [("\x01", OBJECT), ("\x1a", OBJECT)],
     ),
     "Python": (b"{'id': '51', 'city': NaN}\n", [("51", "NaN")], []),
 }
@@ -183,6 +208,14 @@ def test_a_json_object_with_a_key_twice_is_rejected(loaded: dict[str, Loaded]) -
 
 
 OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
+    "separator line.csv": ({}, b"\xef\xbb\xbfsep=;\r\nid;city\r\n1;Graz, Ost\r\n", [("1", "Graz, Ost")]),
+    "separator line with tab.csv": ({}, b'"SEP=\t"\nid\tcity\n1\t"a\tb"\n', [("1", "a\tb")]),
+    "declared separator line.csv": ({"sep": ";"}, b'sep=;\n"id";"ci\nty"\n1;Graz\n', [("1", "Graz")]),
+    "one comment per line.csv": (
+        {"comment": "#", "multiLine": "true"},
+        b'# so"\n\nid,city\n# and "so\n1,"a\n#b"\n',
+        [("1", "a\n#b")],
+    ),
     "latin-1.csv": ({"encoding": "ISO-8859-1"}, "id,city\n1,Mödling\n".encode("latin-1"), [("1", "Mödling")]),
     "utf-16.csv": ({"encoding": "UTF-16"}, "id,city\n1,Mödling\n".encode("utf-16"), [("1", "Mödling")]),
     "escape.csv": ({"escape": "\\"}, b'id,city\n1,"say \\"hi\\""\n', [("1", 'say "hi"')]),
@@ -216,5 +249,75 @@ def test_the_options_of_a_channel_override_the_defaults(spark: SparkSession, tmp
     path = tmp_path / name
     path.write_bytes(content)
     rows = read_path(spark, Feed(str(path), options=options), [str(path)])
-    names = [each for each in ("id", "city", "_c0", "_c1") if each in rows.columns]
+    names = [each for each in ("id", "city", "ci\nty", "_c0", "_c1") if each in rows.columns]
     assert sorted((tuple(row) for row in rows.select(*names).collect()), key=str) == sorted(expected, key=str)
+
+
+SKIPPED: dict[str, tuple[dict[str, int], bytes, Rows]] = {
+    "footer": ({"skip_footer": 2}, b"id,city\n1,Graz\n2,Linz\n\n(2 rows affected)\n", [("1", "Graz"), ("2", "Linz")]),
+    "footer without an end": ({"skip_footer": 1}, b"id,city\r1,Graz\r2 rows", [("1", "Graz")]),
+    "title": ({"skip_lines": 2}, b'The "list\r\n\r\nid,city\r\n1,"a\rb"\r\n', [("1", "a\rb")]),
+    "both": ({"skip_lines": 1, "skip_footer": 1}, b"Of 2024\n\nid,city\n1,Graz\nend,", [("1", "Graz")]),
+    "separator line": ({"skip_lines": 1}, b"Of 2024\nsep=;\nid;city\n1;Graz\n", [("1", "Graz")]),
+    "only a header": ({"skip_lines": 1, "skip_footer": 1}, b"Of 2024\nid,city\nend\n", []),
+}
+
+
+@pytest.mark.rule("S26", "S27")
+@pytest.mark.parametrize("name", SKIPPED)
+def test_declared_lines_before_the_header_and_at_the_end_are_not_read(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    numbers, content, expected = SKIPPED[name]
+    path = tmp_path / "c.csv"
+    path.write_bytes(content)
+    rows = read_path(spark, Feed(str(path), **numbers), [str(path)])
+    assert [tuple(row) for row in rows.select("id", "city").orderBy("id").collect()] == expected
+
+
+@pytest.mark.rule("S27")
+def test_a_snapshot_with_a_declared_footer_deletes_what_it_omits(spark: SparkSession, tmp_path: Path) -> None:
+    """The footer would be a bad row without a key, because of which the snapshot retires no entities."""
+    snapshot = Snapshot(str(tmp_path / "c_{date}.csv"), skip_footer=2)
+    for day, ids in ((1, "abc"), (2, "ac")):
+        rows = "".join(f"{name},Graz\n" for name in ids)
+        (tmp_path / f"c_2024-01-0{day}.csv").write_text(f"id,city\n{rows}\n({len(ids)} rows affected)\n")
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", snapshot))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = ingest_and_apply(opened, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(batch.outcome, batch.bad_rows, batch.deleted) for batch in done.results] == [
+        ("accepted", 0, 0),
+        ("accepted", 0, 1),
+    ]
+    current = opened.table("dim_c").read().where("current_flag").select("id").collect()
+    assert sorted(row["id"] for row in current) == ["a", "c"]
+
+
+UNREADABLE: dict[str, tuple[Feed, bytes, str]] = {
+    "too few lines": (
+        Feed(format="csv", skip_lines=1, skip_footer=1),
+        b"Of 2024\nid,city\n",
+        "`skip_lines` and `skip_footer` leave no line for a header",
+    ),
+    "another separator": (
+        Feed(format="csv", options={"sep": ","}),
+        b"sep=;\nid;city\n1;Graz\n",
+        "line 1: it declares the separator ';', but the channel declares ','",
+    ),
+    "an open quote below a title": (
+        Feed(format="csv", skip_lines=2),
+        b'The "list"\n\nid,city\r1,"Graz',
+        "line 4: a quoted field that begins here is not closed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_file_without_its_declared_lines_or_separator_is_not_read(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    feed, content, problem = UNREADABLE[name]
+    path = tmp_path / "c.csv"
+    path.write_bytes(content)
+    with pytest.raises(SourceDataError, match=re.escape(problem)):
+        read_path(spark, feed, [str(path)])

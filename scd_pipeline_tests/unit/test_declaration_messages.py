@@ -245,6 +245,8 @@ single type of several: the attributes have the types 0, 1 and 2; remove it
 rapid change without windows: a table without attributes of type 2 or 6 has no versions; remove it
 begin without windows: without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already;
   remove it
+skip_footer of JSON: json files have no header or footer lines; remove it
+skip_lines in UTF-16: Spark alone reads this encoding; deliver the files in UTF-8
 unit of a text: a unit reads a number as a time, and city is of type string; remove it, or declare city as date or
   timestamp or timestamp_ntz
 round of a text: a value of type string has no digits that could be rounded; remove it, or declare a number, a date or
@@ -284,6 +286,7 @@ effective_at_format alone: requires `effective_at`; name the column in `effectiv
 guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 guard at least: 0 is not a whole number of at least 1; give the least number of entities, such as 20
 rapid change negative: -1 is not a share; give a share, such as 0.5 for half of the entities
+skip_lines: -1 is not a whole number of at least 0; give the number of lines, such as 2
 overdue: 0 is not a valid number of hours; write a number above 0 and below 1000000
 audit retention: 0 is not a whole number of at least 1; give the number of years, such as 7
 short retention of files: 'interval 167 hours' is not a retention of 168 hours or more, which loads and readers need;

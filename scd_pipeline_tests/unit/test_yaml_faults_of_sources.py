@@ -28,6 +28,22 @@ FLAT | iso | i/so
 SNAPSHOT | landing/customers_{date}.csv | {path: "landing/customers_{date}.csv", sequence: n}
 5 | sources.crm.snapshot.sequence | OPTION_REQUIRED
 
+# skip_lines
+SNAPSHOT | landing/customers_{date}.csv | {path: "landing/customers_{date}.csv", skip_lines: -1}
+5 | sources.crm.snapshot.skip_lines | OUT_OF_RANGE
+
+# skip_footer in part
+SNAPSHOT | landing/customers_{date}.csv | {path: "landing/customers_{date}.csv", skip_footer: 1.5}
+5 | sources.crm.snapshot.skip_footer | OUT_OF_RANGE
+
+# skip_footer of JSON
+SNAPSHOT | landing/customers_{date}.csv | {path: "landing/customers_{date}.json", skip_footer: 1}
+5 | sources.crm.snapshot.skip_footer | NOT_APPLICABLE
+
+# skip_lines in UTF-16
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", skip_lines: 1, options: {encoding: UTF-16}}
+5 | sources.crm.snapshot.skip_lines | NOT_APPLICABLE
+
 # placeholder at an address
 SNAPSHOT | landing/customers | s3://landing/customers
 5 | sources.crm.snapshot.path | PATH_PLACEHOLDER

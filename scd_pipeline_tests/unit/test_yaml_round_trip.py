@@ -77,6 +77,7 @@ TIME_READINGS = [
 PATHS = [
     {},
     {"path": "landing/{date}.csv"},
+    {"path": "landing/{date}.csv", "skip_lines": 1, "skip_footer": 2},
     {"path": "landing/{datetime}/part.parquet"},
     {"path": "lake/changes", "versions": True},
     {"path": "lake/changes", "format": "parquet", "partition": "day"},

@@ -161,6 +161,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
     else:
         _check_path(errors, path, draft)
         _check_format(errors, path, draft)
+    _check_skipped_lines(errors, path, draft)
     errors.choice(f"{path}.sequence_type", draft.sequence_type, ("bigint", "timestamp"))
     if draft.sequence_type == "timestamp" and draft.sequence is None:
         errors.add(
@@ -258,6 +259,26 @@ def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
         if key == "maxcolumns" and not (text.isdecimal() and int(text) > 0):
             problem = f"{short_repr(value)} is not a number of columns"
             errors.add("NOT_ALLOWED", field_path(field, name), problem, 'write a whole number as text, such as "30000"')
+
+
+def _check_skipped_lines(errors: ErrorCollector, path: str, channel: Channel) -> None:
+    """Check the numbers of lines of a CSV file that are not read."""
+    for option, number in (("skip_lines", channel.skip_lines), ("skip_footer", channel.skip_footer)):
+        field = f"{path}.{option}"
+        if not isinstance(number, int) or number < 0:
+            problem = f"{short_repr(number)} is not a whole number of at least 0"
+            errors.add("OUT_OF_RANGE", field, problem, "give the number of lines, such as 2")
+        elif number and channel.format not in (None, "csv"):
+            problem = f"{channel.format} files have no header or footer lines"
+            errors.add("NOT_APPLICABLE", field, problem, "remove it")
+        elif number and not errors.has(f"{path}.options") and _is_wide(channel):
+            errors.add("NOT_APPLICABLE", field, "Spark alone reads this encoding", "deliver the files in UTF-8")
+
+
+def _is_wide(channel: Channel) -> bool:
+    """Return whether the declared encoding has several bytes for each character."""
+    encodings = [value for name, value in channel.reader_options.items() if name.casefold() in ("encoding", "charset")]
+    return any(encoding.casefold().startswith(("utf-16", "utf-32")) for encoding in encodings)
 
 
 def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None:

@@ -77,6 +77,8 @@ _CHANNEL: Options = {
     "path": Kind.TEXT,
     "format": Kind.TEXT,
     "options": Kind.SECTION,
+    "skip_lines": Kind.NUMBER,
+    "skip_footer": Kind.NUMBER,
     "partition": Kind.TEXT,
     "versions": Kind.FLAG,
     "effective_at": Kind.TEXT,
