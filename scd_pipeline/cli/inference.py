@@ -13,6 +13,7 @@ from itertools import combinations, islice
 
 from scd_pipeline.declaration.checks.dimension import TECHNICAL_COLUMNS
 from scd_pipeline.declaration.names import is_table_name
+from scd_pipeline.deliveries.separator_line import declared_separator
 from scd_pipeline.errors import UsageError
 
 _SAMPLE_ROWS = 10_000
@@ -51,6 +52,7 @@ class Sample:
         columns: The names of its columns.
         rows: One dict per row, None for an empty value.
         separator: The character between two values.
+        trims: The options of Spark's reader that remove blanks before or behind values, if the sample has such blanks.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Sample:
     columns: tuple[str, ...]
     rows: tuple[dict[str, str | None], ...]
     separator: str = ","
+    trims: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
@@ -72,7 +75,7 @@ class Sample:
 
 
 def parse_sample(file: str, text: str) -> Sample:
-    """Return the first rows of a CSV file.
+    """Return the first rows of a CSV file; blanks around names and values belong to neither.
 
     Args:
         file: The name of the file.
@@ -83,10 +86,13 @@ def parse_sample(file: str, text: str) -> Sample:
     """
     if text.lstrip()[:1] in ("{", "["):
         raise UsageError("SAMPLE_NOT_READABLE", file, reason="the file is JSON")
-    separator = _separator(text)
+    first, _, rest = text.partition("\n")
+    declared = declared_separator(first.rstrip("\r"))
+    text = rest if declared else text
+    separator = declared or _separator(text)
     try:
-        reader = csv.reader(io.StringIO(text), delimiter=separator)
-        header, *lines = [line for line in islice(reader, _SAMPLE_ROWS + 1) if line] or [[]]
+        trims = _trims(_records(text, separator))
+        header, *lines = _records(text, separator, is_trimmed=bool(trims)) or [[]]
     except csv.Error as error:
         raise UsageError("SAMPLE_NOT_READABLE", file, reason=f"cannot read the file ({error})") from error
     if not lines or len(set(header)) < len(header) or not all(header):
@@ -95,7 +101,24 @@ def parse_sample(file: str, text: str) -> Sample:
     stem = file.rpartition(".")[0] or file
     suffix = _DATE_SUFFIX.search(stem)
     name = re.sub(r"[^a-z0-9]+", "_", _DATE_SUFFIX.sub("", stem).lower()).strip("_") or "sample"
-    return Sample(name, suffix[1] if suffix else "", tuple(header), rows, separator)
+    return Sample(name, suffix[1] if suffix else "", tuple(header), rows, separator, trims)
+
+
+def _records(text: str, separator: str, *, is_trimmed: bool = False) -> list[list[str]]:
+    """Return the first records, the header included.
+
+    Raises:
+        csv.Error: The text is not CSV.
+    """
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=is_trimmed)
+    records = [record for record in islice(reader, _SAMPLE_ROWS + 1) if record]
+    return [[value.strip(" ") for value in record] for record in records] if is_trimmed else records
+
+
+def _trims(records: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    values = [value for record in records for value in record if value.strip(" ")]
+    leading = ("ignoreLeadingWhiteSpace",) if any(value.startswith(" ") for value in values) else ()
+    return (*leading, *(("ignoreTrailingWhiteSpace",) if any(value.endswith(" ") for value in values) else ()))
 
 
 def _separator(text: str) -> str:
@@ -143,8 +166,11 @@ def channel_lines(sample: Sample, channel: str, path: str, comment: str, names: 
     """Return the lines of the source of a sample, with its one channel and the columns that have other names."""
     renamed = ", ".join(f"{quoted(name)}: {json.dumps(column)}" for column, name in names.items() if name != column)
     delivered = quoted(path)
-    if sample.separator != ",":
-        delivered = f"{{path: {delivered}, options: {{sep: {json.dumps(sample.separator)}}}}}"
+    options = {"sep": sample.separator} if sample.separator != "," else {}
+    options |= dict.fromkeys(sample.trims, "true")
+    if options:
+        declared = ", ".join(f"{name}: {json.dumps(value)}" for name, value in options.items())
+        delivered = f"{{path: {delivered}, options: {{{declared}}}}}"
     return [
         "sources:",
         f"  {quoted(sample.name)}:",

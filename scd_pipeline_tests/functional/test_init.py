@@ -140,6 +140,31 @@ def test_a_business_key_has_types_and_no_boolean_if_others_are_unique(row: dict[
     assert guess("a.csv", "\n".join([row["header"], *row["rows"].split("; "), ""])).key_names
 
 
+BLANKS = """
+| rows                               | options                                                                      |
+| ---------------------------------- | ---------------------------------------------------------------------------- |
+| state, zip; Ohio, 80010            | ignoreLeadingWhiteSpace: "true"                                              |
+| state,zip; Ohio , 80010            | ignoreLeadingWhiteSpace: "true", ignoreTrailingWhiteSpace: "true"            |
+| state, "zip"; "New York", "80010" | ignoreLeadingWhiteSpace: "true"                                              |
+| state,zip; New York,80010          |                                                                              |
+"""
+
+
+@pytest.mark.parametrize("row", text_tables.parse(BLANKS), ids=lambda row: row["rows"])
+def test_blanks_around_names_and_values_are_trimmed_and_declared(row: dict[str, str]) -> None:
+    text = guess_declaration(parse_sample("a.csv", row["rows"].replace("; ", "\n")), "{date}.csv")
+    assert row["options"] or "options" not in text
+    assert f"options: {{{row['options']}}}" in text or not row["options"]
+    (dimension,) = parse(text)
+    assert dimension.key_names == ("state",)
+    assert [(each.name, each.data_type.ddl()) for each in dimension.attributes] == [("zip", "int")]
+
+
+def test_a_line_with_the_separator_is_not_the_header() -> None:
+    sample = parse_sample("a.csv", "sep=|\r\nid|city, state\r\n1|Graz\r\n")
+    assert (sample.columns, sample.separator) == (("id", "city, state"), "|")
+
+
 def test_two_columns_are_the_key_if_no_single_one_is_unique() -> None:
     assert guess("a.csv", "x,y,z\n1,1,1\n1,2,1\n2,1,1\n").key_names == ("x", "y")
     with pytest.raises(UsageError) as error:
