@@ -47,6 +47,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "{reason}; expected `at`, a date in the name, or a feed with `effective_at`",
         "deliver it under a date, such as 2024-01-31, or as a feed whose rows have times",
     ),
+    "NEAR_MATCH": Condition(
+        "files at its path are no deliveries, because their names only nearly match {path}: {files}; expected names "
+        "such as {example}; none of them is loaded",
+        "{form}rename them",
+    ),
     "AT_OPEN_END": Condition(
         "its time {at} is not before the open end {open_end}; expected an earlier time, as no entity can be deleted "
         "then",

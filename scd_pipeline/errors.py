@@ -150,7 +150,7 @@ class LoadWarning:
     @property
     def fix(self) -> str:
         """How to fix it."""
-        return CONDITIONS[self.code].fix
+        return CONDITIONS[self.code].fix.format_map(self.details)
 
     def __str__(self) -> str:
         return f"[{self.code}] {self.location}: {self.problem}; {self.fix}"

@@ -14,7 +14,7 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import select_deliveries
+from scd_pipeline.deliveries.discovery import Discovery, select
 from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
@@ -161,7 +161,15 @@ class Pipeline:
         text = _text("run_id", run_id)
         if retry is not None and not isinstance(retry, Retry):
             raise UsageError("NOT_A_RETRY", "retry", value=short_repr(retry))
-        result = load(self.warehouse, declared, selected, run_id=text, retry=retry, progress=_log.info)
+        result = load(
+            self.warehouse,
+            declared,
+            selected.deliveries,
+            run_id=text,
+            retry=retry,
+            progress=_log.info,
+            warnings=selected.warnings,
+        )
         _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []
         queries.create_views(self.warehouse, [declared.name], facts, on_failure=_log.warning)
@@ -193,9 +201,9 @@ class Pipeline:
             UsageError: An argument has a value that cannot be used.
         """
         declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
-        return plan(self.warehouse, declared, selected)
+        return plan(self.warehouse, declared, selected.deliveries, warnings=selected.warnings)
 
-    def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[Dimension | Fact, list[Delivery]]:
+    def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[Dimension | Fact, Discovery]:
         """Return the declaration and the deliveries that the arguments of `load` and `plan` mean."""
         declared = _require_declaration(table)
         return declared, _select(declared, deliveries, _Description(*description), self.spark)
@@ -529,7 +537,7 @@ class _Description:
         return [name for name, value in values.items() if value is not None]
 
 
-def _select(table: Dimension | Fact, passed: Any, described: _Description, spark: SparkSession) -> list[Delivery]:
+def _select(table: Dimension | Fact, passed: Any, described: _Description, spark: SparkSession) -> Discovery:
     """Return the deliveries that the arguments of a load mean.
 
     Raises:
@@ -539,15 +547,15 @@ def _select(table: Dimension | Fact, passed: Any, described: _Description, spark
         if unused := [name for name in described.arguments() if name != "allow"]:
             raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=join_names(unused))
         allowed = to_names(table.name, described.allow)
-        return select_deliveries(as_dimension(table), spark, allow=allowed)
+        return select(as_dimension(table), spark, allow=allowed)
     deliveries = [passed] if isinstance(passed, Delivery) else passed
     if not isinstance(deliveries, (list, tuple)) or not all(isinstance(item, Delivery) for item in deliveries):
-        return [_delivery(table, passed, described)]
+        return Discovery([_delivery(table, passed, described)])
     if not deliveries and (described.name is not None or described.at is not None):
-        return [_delivery(table, passed, described)]
+        return Discovery([_delivery(table, passed, described)])
     if unused := described.arguments():
         raise UsageError("DELIVERY_DESCRIBED_TWICE", table.name, arguments=join_names(unused))
-    return list(deliveries)
+    return Discovery(list(deliveries))
 
 
 def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> Delivery:

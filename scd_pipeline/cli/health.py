@@ -39,6 +39,7 @@ _SOURCE_COLUMNS: dict[str, Kind] = {
     "pending": "json",
     "rejected": "json",
     "quarantined": "number",
+    "warnings": "json",
 }
 _TABLE_COLUMNS: dict[str, Kind] = {
     "commits": "number",
@@ -205,6 +206,7 @@ def _source_record(source: SourceStatus) -> tuple[object, ...]:
         list(source.pending),
         None if source.rejected is None else list(source.rejected),
         source.quarantined,
+        [str(warning) for warning in source.warnings],
     )
 
 
@@ -232,6 +234,8 @@ def _print_status(current: Status, output: Output) -> None:
     for source in current.sources:
         for text in source.rejected or ():
             print(f"rejected: {source.table}, {source.source}/{text}")
+        for warning in source.warnings:
+            print(f"warning: {warning}")
     lag_kinds: dict[str, Kind] = {
         "table": "text",
         "commits": "number",

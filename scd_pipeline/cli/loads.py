@@ -18,6 +18,7 @@ from scd_pipeline.exit_codes import ExitCode
 if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.deliveries.delivery import Delivery
+    from scd_pipeline.deliveries.discovery import Discovery
     from scd_pipeline.deliveries.result import BatchResult
     from scd_pipeline.delta.warehouse import Warehouse
     from scd_pipeline.load.load_plan import LoadPlan
@@ -106,10 +107,13 @@ def load(
     retry = Retry() if attempts is None else Retry(attempts)
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow)
-        for step, (item, deliveries) in enumerate(selected, start=1):
+        for step, (item, available) in enumerate(selected, start=1):
+            deliveries = available.deliveries
             with progress(f"loading {item.name}", step, len(selected)) as task:
                 task(f"{item.name}: {pluralize(len(deliveries), 'delivery')}")
-                result = load_table(warehouse, item, deliveries, retry=retry, progress=task)
+                result = load_table(
+                    warehouse, item, deliveries, retry=retry, progress=task, warnings=available.warnings
+                )
                 create_views(warehouse, [item.name], facts, on_failure=warn)
             keys = _partition_keys(item, deliveries)
             changed = [
@@ -118,7 +122,7 @@ def load(
             table_records = [_record(item.name, key, batch) for key, batch in changed]
             records += table_records
             _print_result(result, Rows.from_records(COLUMNS, table_records), [batch for _, batch in changed], output)
-            is_rejected = is_rejected or bool(result.rejected)
+            is_rejected = is_rejected or bool(result.rejected) or available.has_only_near_matches
     if not output.is_table:
         output.write(Rows.from_records(COLUMNS, records))
     return ExitCode.REJECTED if is_rejected else ExitCode.DONE
@@ -196,15 +200,17 @@ def plan(
     plans: dict[str, LoadPlan] = {}
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow)
-        for step, (item, deliveries) in enumerate(selected, start=1):
+        for step, (item, available) in enumerate(selected, start=1):
             with progress(f"planning {item.name}", step, len(selected)):
-                planned = plan_load(warehouse, item, deliveries, dimensions=plans)
+                planned = plan_load(
+                    warehouse, item, available.deliveries, dimensions=plans, warnings=available.warnings
+                )
             plans[item.name] = planned
-            keys = _partition_keys(item, deliveries)
+            keys = _partition_keys(item, available.deliveries)
             records += [_record(item.name, key, batch) for key, batch in zip(keys, planned.results, strict=True)]
-            is_rejected = is_rejected or any(result.outcome == "rejected" for result in planned.results)
-            if output.is_table:
-                _print_plan(planned, output)
+            has_rejected = any(result.outcome == "rejected" for result in planned.results)
+            is_rejected = is_rejected or has_rejected or available.has_only_near_matches
+            _print_plan(planned, output)
             if bad_rows:
                 _print_bad_rows(planned, bad_rows, output)
     if not output.is_table:
@@ -213,9 +219,13 @@ def plan(
 
 
 def _print_plan(planned: LoadPlan, output: Output) -> None:
-    """Print the plan, and some of the rows that would change."""
+    """Print the plan, and some of the rows that would change; for programs only the warnings."""
     from scd_pipeline.operations.summary import summary_columns
 
+    if not output.is_table:
+        for warning in planned.warnings:
+            warn(str(warning))
+        return
     print(planned.explain())
     if planned.has_actions:
         examples = collect(planned.examples())
@@ -248,19 +258,15 @@ def _partition_keys(item: Dimension | Fact, deliveries: Sequence[Delivery]) -> l
 
 def _select_deliveries(
     declared: Sequence[Dimension | Fact], warehouse: Warehouse, names: Sequence[str], allow: Sequence[str]
-) -> list[tuple[Dimension | Fact, list[Delivery]]]:
+) -> list[tuple[Dimension | Fact, Discovery]]:
     """Return the declared tables, each with its deliveries; if deliveries are named, only the tables that have any.
 
     Raises:
         UsageError: No table has a delivery of one of the names.
     """
     from scd_pipeline.declaration.fact import as_dimension
-    from scd_pipeline.deliveries.discovery import select_deliveries_by_table
+    from scd_pipeline.deliveries.discovery import select_by_table
 
     row_dimensions = [as_dimension(item) for item in declared]
-    deliveries_by_table = select_deliveries_by_table(row_dimensions, warehouse.spark, names=names, allow=allow)
-    return [
-        (item, deliveries)
-        for item, deliveries in zip(declared, deliveries_by_table, strict=True)
-        if deliveries or not names
-    ]
+    available = select_by_table(row_dimensions, warehouse.spark, names=names, allow=allow)
+    return [(item, each) for item, each in zip(declared, available, strict=True) if each.deliveries or not names]

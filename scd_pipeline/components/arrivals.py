@@ -18,7 +18,13 @@ from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.deliveries.discovery import discover_files, file_fingerprints, file_version
+from scd_pipeline.deliveries.discovery import (
+    declaration_folder,
+    discover_files,
+    file_fingerprints,
+    file_version,
+    list_files,
+)
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 from scd_pipeline.deliveries.table_states import table_states
 from scd_pipeline.operations.dagster_names import RUN_KEY_TAG, dagster_name, load_op_name
@@ -99,7 +105,9 @@ class _Tick:
     ) -> None:
         self._dimension, self._instance, self._cursor = dimension, instance, cursor
         tables = table_states(dimension)
-        buckets = _buckets(file_fingerprints(dimension))
+        listing = list_files(dimension, base=declaration_folder(dimension))
+        self._near_matches = listing.near_matches
+        buckets = _buckets(file_fingerprints(dimension, listing))
         changed = [bucket for bucket, files in buckets.items() if cursor.done.get(bucket) != files.digest]
         # Those of the waiting files are read first, as the cursor would lose what it has seen of them.
         waiting = {_bucket(name) for name in cursor.waiting}
@@ -142,7 +150,7 @@ class _Tick:
         incomplete = sorted(set(self._seen) - set(self._complete))
         if incomplete:
             return f"waiting for files that are still being written: {first_names(incomplete)}"
-        return "no new deliveries"
+        return "; ".join(["no new deliveries", *(str(near.warning()) for near in self._near_matches)])
 
     @cached_property
     def _available(self) -> dict[str, str]:

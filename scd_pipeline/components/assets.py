@@ -9,14 +9,15 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components import definition_metadata, load_metadata
+from scd_pipeline.components.delivery_selection import DeliverySelection
 from scd_pipeline.components.load_step import load_step
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import LoadReport
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
-from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.retry import Retry
+from scd_pipeline.load.run import LoadResult
 from scd_pipeline.load.run import load as load_table
 from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline.queries import create_views
@@ -63,12 +64,8 @@ def dimension_assets(
         ),
     ]
 
-    def load(
-        warehouse: Warehouse, deliveries: Sequence[Delivery], run_id: str, log: Callable[[str], None]
-    ) -> LoadReport:
-        result = load_table(
-            warehouse, dimension, deliveries, run_id=run_id, retry=retry, progress=log, examples=_EXAMPLES
-        )
+    def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
+        result = _load_table(warehouse, dimension, selection, run_id=run_id, retry=retry, progress=log)
         audit = result.audit
         assert audit is not None, "the load of a dimension records its audit"
         if facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id, retry=retry)):
@@ -126,10 +123,8 @@ def fact_assets(
         ),
     ]
 
-    def load(
-        warehouse: Warehouse, deliveries: Sequence[Delivery], run_id: str, log: Callable[[str], None]
-    ) -> LoadReport:
-        result = load_table(warehouse, fact, deliveries, run_id=run_id, retry=retry, progress=log, examples=_EXAMPLES)
+    def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
+        result = _load_table(warehouse, fact, selection, run_id=run_id, retry=retry, progress=log)
         create_views(warehouse, [fact.name], [fact], on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
         return LoadReport(
@@ -143,11 +138,18 @@ def fact_assets(
             },
             details={
                 LOG_SUFFIX: load_metadata.last_deliveries(result),
-                "": load_metadata.examples(result, row_dimension),
+                "": {**load_metadata.warnings(result), **load_metadata.examples(result, row_dimension)},
             },
         )
 
     return load_step(fact, row_dimension, specs, load, limits=limits, attempts=retry.attempts)
+
+
+def _load_table(
+    warehouse: Warehouse, table: Dimension | Fact, selection: DeliverySelection, **options: Any
+) -> LoadResult:
+    deliveries = list(selection.deliveries.values())
+    return load_table(warehouse, table, deliveries, examples=_EXAMPLES, warnings=selection.warnings, **options)
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:

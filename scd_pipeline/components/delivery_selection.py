@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from scd_pipeline.components.partitions import has_everything
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import file_version, select_deliveries
+from scd_pipeline.deliveries.discovery import file_version, select
 from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.table_states import TableState, table_name, table_states
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import LoadWarning
 from scd_pipeline.load.log import read_log
 
 
@@ -35,6 +36,8 @@ class DeliverySelection:
     """Results of deliveries that the change log contains, by partition key. They may no longer be available."""
     is_everything: bool
     """Whether the run loads all deliveries."""
+    warnings: Sequence[LoadWarning] = ()
+    """The warnings of the discovery; none unless all deliveries are requested."""
 
     def file_versions(self) -> dict[str, str]:
         """Return time and size of each selected file, by partition key."""
@@ -67,7 +70,8 @@ def resolve_partitions(
             table that is not a Delta table is loaded only if this has its name with its present state
             (`table_states`).
     """
-    available = {partition_key(d, dimension): d for d in select_deliveries(dimension, warehouse.spark, allow=allow)}
+    discovered = select(dimension, warehouse.spark, allow=allow)
+    available = {partition_key(delivery, dimension): delivery for delivery in discovered.deliveries}
     names = sorted(set(partitions) - {EVERYTHING})
     # The log is read only if a partition is not the key of an available delivery.
     logged = _logged_deliveries(warehouse, dimension) if set(names) - available.keys() else {}
@@ -90,6 +94,7 @@ def resolve_partitions(
         missing_files=missing_files,
         loaded_before={key: result for key, (_, result) in logged.items()},
         is_everything=is_everything,
+        warnings=discovered.warnings if is_everything else (),
     )
 
 

@@ -27,7 +27,6 @@ from scd_pipeline.components.partition_events import (
 from scd_pipeline.components.partitions import delivery_partitions, has_everything
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
@@ -35,8 +34,8 @@ from scd_pipeline.operations.dagster_names import ATTEMPTS_TAG, load_op_name, po
 from scd_pipeline.operations.summary import load_summary
 from scd_pipeline.texts import first_names, pluralize
 
-LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]
-"""Loads deliveries; the other arguments are the run's id and a function that logs progress."""
+LoadTables = Callable[[Warehouse, DeliverySelection, str, Callable[[str], None]], LoadReport]
+"""Loads the selected deliveries; the other arguments are the run's id and a function that logs progress."""
 
 
 class LoadConfig(dg.Config):
@@ -195,7 +194,7 @@ def _load(
             _log_selection(context, dimension, selection)
             # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
             file_versions = selection.file_versions()
-            report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
+            report = load(opened, selection, context.run.run_id, context.log.info)
         except ScdError:
             run_planned_checks(context, declared, limits, opened)
             raise

@@ -78,6 +78,7 @@ def _source_record(source: SourceStatus) -> dg.TableRecord:
             "pending": first_names(source.pending),
             "rejected": None if source.rejected is None else first_names(source.rejected, separator="; "),
             "rows_quarantined": source.quarantined,
+            "warnings": "; ".join(map(str, source.warnings)),
         }
     )
 

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, get_args
 
 from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.path_times import FORMS
 
 ChannelName = Literal["snapshot", "feed"]
 Default = str | int | float | bool
@@ -18,7 +19,7 @@ Unit = Literal["s", "ms", "us"]
 TIES: tuple[str, ...] = get_args(Ties)
 UNITS: tuple[str, ...] = get_args(Unit)
 
-TIME_PLACEHOLDERS = ("date", "datetime")
+TIME_PLACEHOLDERS = tuple(FORMS)
 PLACEHOLDERS = (*TIME_PLACEHOLDERS, "delivery")
 _FORMATS_BY_SUFFIX = {
     ".parquet": "parquet",
@@ -73,13 +74,16 @@ class Channel:
     """How a source delivers; use Snapshot or Feed.
 
     - `path`: path of the deliveries; that of files contains `{date}`, `{datetime}` or, for feeds with `effective_at`,
-      `{delivery}`. Without a path, frames are passed
+      `{delivery}`. A date or time may have a form, such as `{date:%Y%m%d}`. Without a path, frames are passed
     - `format`: parquet, csv, json or delta; by default that of the path's suffix
     - `options`: reader options, stored as sorted pairs
     - `skip_lines`, `skip_footer`: the numbers of lines before the header and at the end of each CSV file that are not
       read
     - `partition`, `versions`: one delivery for each value of a partition column, or for each version,
       of the table at `path`
+    - `partition_format`: the form of the dates or times in the partition column, such as `%Y%m%d`
+    - `time_of_day`: the time of a delivery on the date of its path or partition, such as 23:59:59; default midnight
+    - `delivery_timezone`: the zone of the times in paths and partitions (S1)
     - `effective_at`: column of the business time of a row, read by `effective_at_format` or, if it is a number, as
       a count of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
     - `sequence`: column that orders changes of equal time, of type `sequence_type` (S5)
@@ -95,6 +99,9 @@ class Channel:
     options: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
     partition: str | None = None
     versions: bool = False
+    partition_format: str | None = None
+    time_of_day: str | None = None
+    delivery_timezone: str = "UTC"
     effective_at: str | None = None
     effective_at_format: str | None = None
     effective_at_unit: Unit | None = None
@@ -126,7 +133,7 @@ class Channel:
     @property
     def placeholder(self) -> str | None:
         """The placeholder of the path: `date`, `datetime` or `delivery`; None if it has none."""
-        return next(iter(placeholders(self.path)), None)
+        return next((name for name, _ in map(split_placeholder, placeholders(self.path))), None)
 
 
 @checked_arguments
@@ -139,6 +146,7 @@ class Snapshot(Channel):
       or those that it omits ("retire") (S27)
     - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
       how to read them
+    - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `reason`, `actor`, `correlation_id`: columns for the audit
@@ -166,6 +174,7 @@ class Feed(Channel):
     - `nulls`: what NULL means in partial updates: the value NULL ("value"), or no change ("not_provided") (S30)
     - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
       how to read them
+    - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `reason`, `actor`, `correlation_id`: columns for the audit
@@ -284,6 +293,12 @@ def _retire_guard(declared: Any) -> Any:
 def placeholders(path: Any) -> list[str]:
     """Return the texts in braces in a path, unchanged."""
     return _BRACES.findall(path) if isinstance(path, str) else []
+
+
+def split_placeholder(text: str) -> tuple[str, str]:
+    """Return the name and the form of the text in braces; of a name without a form its default, or an empty text."""
+    name, separator, form = text.partition(":")
+    return name, form if separator else FORMS.get(name, "")
 
 
 def is_address(path: Any) -> bool:

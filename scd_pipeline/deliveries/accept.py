@@ -163,7 +163,8 @@ def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRej
     """
     batch = delivery.batch
     if problem := delivery.delivery.time_problem(dimension):
-        return BatchRejected("NO_TIME", batch.id, reason=problem)
+        fix = delivery.delivery.time_fix(dimension)
+        return BatchRejected("NO_TIME", batch.id, reason=problem, **({"fix": fix} if fix else {}))
     if batch.at is None or not batch.is_snapshot or batch.withdrawn:
         return None
     at = f"{batch.at:%Y-%m-%d %H:%M:%S}"

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.path_times import suggested_form
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES, TIME_PLACEHOLDERS, format_of
 from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The name of the partition of rows without a value, as Spark and Hive write it."""
-PLACEHOLDER_PATTERNS = {
-    "date": r"\d{4}-\d{2}-\d{2}",
-    "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
-    "delivery": r"[^/]*[^/\s][^/]*",
-}
 
 
 @checked_arguments
@@ -160,13 +156,23 @@ class Delivery:
         channel = self.declared_channel(dimension)
         if self.withdrawn or self.time(dimension) is not None:
             return ""
-        if self.sealed and any(placeholder(name) in str(channel.path) for name in TIME_PLACEHOLDERS):
+        if self.sealed and channel.placeholder in TIME_PLACEHOLDERS:
             return f"{self.name} in the name of {Path(str(self.path)).name} is not a date of the calendar"
         if isinstance(channel, Feed) and channel.effective_at:
             return ""
         if self.partition == NO_VALUE:
             return f"its rows have no value in {channel.partition}"
+        if self.partition is not None:
+            return f"{self.partition} in {channel.partition} is not a {_partition_form(channel)}"
         return "it has no time"
+
+    def time_fix(self, dimension: Dimension) -> str:
+        """Return how to declare the form of a partition without a time; empty if that of any delivery helps."""
+        channel = self.declared_channel(dimension)
+        form = suggested_form([self.partition]) if self.partition else None
+        if form is None or form == channel.partition_format:
+            return ""
+        return f'declare the form of its date, `partition_format: "{form}"`'
 
     def batch(self, dimension: Dimension) -> Batch:
         """Return the batch of this delivery, before its content is known.
@@ -210,6 +216,8 @@ class Delivery:
                 raise SourceDataError("SCOPE_LENGTH", self.location, **details, expected=len(names))
 
 
-def placeholder(name: str) -> str:
-    """Return the placeholder of a path, such as `{date}`."""
-    return "{" + name + "}"
+def _partition_form(channel: Snapshot | Feed) -> str:
+    """Return the form of the date in a partition, for messages."""
+    if channel.partition_format is None:
+        return "date of the form 2024-01-31, or a time of the form 2024-01-31 12:30:00"
+    return f"date or time of the form {channel.partition_format}"

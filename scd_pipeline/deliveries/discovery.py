@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
-from scd_pipeline.declaration.source import TIME_PLACEHOLDERS, is_address
-from scd_pipeline.deliveries.delivery import PLACEHOLDER_PATTERNS, Delivery, placeholder
+from scd_pipeline.declaration.path_times import PathTime, parse_time_of_day, read_path_time
+from scd_pipeline.declaration.source import is_address
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.files import as_text, file_fingerprint, last_changed, total_size
 from scd_pipeline.deliveries.folders import load_folders
+from scd_pipeline.deliveries.near_matches import NearMatches, without_used
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
+from scd_pipeline.deliveries.path_matches import PathMatch, list_paths
 from scd_pipeline.deliveries.paths import normalize_path
 from scd_pipeline.deliveries.readers import partition_column
 from scd_pipeline.deliveries.source_commits import changes_rows, commits, has_change_data_feed, partition_changes
-from scd_pipeline.errors import SourceDataError, UsageError, first_line
+from scd_pipeline.errors import LoadWarning, SourceDataError, UsageError, first_line
 from scd_pipeline.history.batch import rank
-from scd_pipeline.instants import from_micros, to_utc
-from scd_pipeline.texts import nearest
+from scd_pipeline.instants import from_micros
+from scd_pipeline.texts import first_names, nearest
 
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?")
 _LISTED_KEYS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The deliveries at the paths of a table's channels, and the files that are not deliveries, but nearly match."""
+
+    deliveries: list[Delivery]
+    near_matches: tuple[NearMatches, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[LoadWarning, ...]:
+        """A warning for each channel with files that nearly match its path."""
+        return tuple(near.warning() for near in self.near_matches)
+
+    @property
+    def has_only_near_matches(self) -> bool:
+        """Whether files exist at the paths, and none of them is a delivery."""
+        return bool(self.near_matches) and not self.deliveries
 
 
 # -- Select
@@ -39,13 +61,23 @@ def select_deliveries(
     dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
 ) -> list[Delivery]:
     """Return the available deliveries of a dimension, as `select_deliveries_by_table` does."""
-    return select_deliveries_by_table([dimension], spark, names=names, allow=allow)[0]
+    return select(dimension, spark, names=names, allow=allow).deliveries
 
 
-def select_deliveries_by_table(
+def select(
+    dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
+) -> Discovery:
+    """Return the available deliveries of a dimension with its near matches, as `select_by_table` does."""
+    return select_by_table([dimension], spark, names=names, allow=allow)[0]
+
+
+def select_by_table(
     dimensions: Sequence[Dimension], spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
-) -> list[list[Delivery]]:
+) -> list[Discovery]:
     """Return the available deliveries of each dimension.
+
+    A file that nearly matches one path and matches another one is a delivery of the latter alone. Near matches are
+    omitted if names are given.
 
     Args:
         dimensions: The dimensions.
@@ -57,23 +89,41 @@ def select_deliveries_by_table(
     Raises:
         UsageError: DELIVERY_NOT_FOUND if none of the dimensions has a delivery of one of the names.
     """
-    available = [discover(dimension, spark, base=declaration_folder(dimension)) for dimension in dimensions]
-    existing = {name for deliveries in available for delivery in deliveries for name in delivery_names(delivery)}
+    available = [discover_all(dimension, spark, base=declaration_folder(dimension)) for dimension in dimensions]
+    used = {delivery.path for discovery in available for delivery in discovery.deliveries}
+    available = [replace(each, near_matches=without_used(each.near_matches, used)) for each in available]
+    existing = {name for each in available for delivery in each.deliveries for name in delivery_names(delivery)}
     if unknown := sorted(set(names) - existing):
-        tables = ", ".join(dimension.name for dimension in dimensions)
-        paths = ", ".join(_channel_paths(dimension) for dimension in dimensions)
-        keys = {
-            partition_key(delivery, dimension)
-            for dimension, deliveries in zip(dimensions, available, strict=True)
-            for delivery in deliveries
-        }
-        near = nearest(unknown[0], existing)
-        details = {"names": ", ".join(unknown), "paths": paths, "deliveries": _some(keys)}
-        raise UsageError("DELIVERY_NOT_FOUND", tables, **details, hint=f"did you mean {near}? " if near else "")
+        raise _not_found(unknown, existing, dimensions, available)
     return [
-        [replace(d, allow=frozenset(allow)) for d in deliveries if not names or not delivery_names(d).isdisjoint(names)]
-        for deliveries in available
+        Discovery(
+            [
+                replace(delivery, allow=frozenset(allow))
+                for delivery in each.deliveries
+                if not names or not delivery_names(delivery).isdisjoint(names)
+            ],
+            () if names else each.near_matches,
+        )
+        for each in available
     ]
+
+
+def _not_found(
+    unknown: Sequence[str], existing: Collection[str], dimensions: Sequence[Dimension], available: Sequence[Discovery]
+) -> UsageError:
+    keys = {
+        partition_key(delivery, dimension)
+        for dimension, each in zip(dimensions, available, strict=True)
+        for delivery in each.deliveries
+    }
+    near = nearest(unknown[0], existing)
+    files = [text for each in available for near_matches in each.near_matches for text in near_matches.names]
+    hints = [f"did you mean {near}?"] if near else []
+    hints += [f"these files nearly match: {first_names(files)};"] if files else []
+    details = {"names": ", ".join(unknown), "paths": ", ".join(map(_channel_paths, dimensions))}
+    hint = "".join(f"{text} " for text in hints)
+    tables = ", ".join(dimension.name for dimension in dimensions)
+    return UsageError("DELIVERY_NOT_FOUND", tables, **details, deliveries=_some(keys), hint=hint)
 
 
 def declaration_folder(dimension: Dimension) -> Path:
@@ -100,29 +150,34 @@ def _some(names: Collection[str]) -> str:
 
 
 def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | None = None) -> list[Delivery]:
-    """Return the deliveries at the paths of the dimension's channels, in order of their names.
+    """Return the deliveries of `discover_all`."""
+    return discover_all(dimension, spark, base=base).deliveries
+
+
+def discover_all(dimension: Dimension, spark: SparkSession | None, *, base: Path | None = None) -> Discovery:
+    """Return the deliveries at the paths of the dimension's channels, in order of their names, and the near matches.
 
     All are sealed except partitions of Parquet files.
 
-    The time of a file is the date in its name; its revision is its time of change (`last_changed`). A file that
-    vanishes in the meantime is skipped.
+    The time of a file is that in its name; its revision is its time of change (`last_changed`). A file that vanishes in
+    the meantime is skipped.
 
     Args:
         dimension: The declaration.
         spark: The session that lists the versions and partitions of tables (`discover_table`); None skips tables.
         base: The folder of relative paths; the current folder by default.
     """
+    listing = list_files(dimension, base=base)
     deliveries: list[Delivery] = []
+    for file in listing.files:
+        with suppress(FileNotFoundError):
+            deliveries.append(_file_delivery(file))
     for source in dimension.sources:
-        for channel_name, channel in source.channels:
-            if channel.path is None:
-                continue
-            path = _absolute_path(channel.path, base)
-            if not is_table(channel):
-                deliveries += _file_deliveries(source.name, channel_name, path)
-            elif spark is not None:
-                deliveries += discover_table(spark, source.name, channel, path)
-    return sorted(deliveries, key=lambda d: (d.source, str(d.channel), rank(d.name)))
+        for _, channel in source.channels:
+            if spark is not None and channel.path is not None and is_table(channel):
+                deliveries += discover_table(spark, source.name, channel, _absolute_path(channel.path, base))
+    in_order = sorted(deliveries, key=lambda d: (d.source, str(d.channel), rank(d.name)))
+    return Discovery(in_order, listing.near_matches)
 
 
 def is_table(channel: Snapshot | Feed) -> bool:
@@ -142,26 +197,58 @@ def discover_files(dimension: Dimension) -> list[Delivery]:
     return discover(dimension, None, base=declaration_folder(dimension))
 
 
-def file_fingerprints(dimension: Dimension) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file, or a folder of files, at the path of a channel."""
+
+    source: str
+    channel: Snapshot | Feed
+    match: PathMatch
+
+    @property
+    def identity(self) -> Delivery:
+        """The delivery without its content."""
+        return Delivery(self.source, self.match.name, channel=self.channel.name)
+
+
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """The files at the paths of a dimension's channels, and those that nearly match."""
+
+    files: tuple[SourceFile, ...]
+    near_matches: tuple[NearMatches, ...]
+
+
+def list_files(dimension: Dimension, *, base: Path | None = None) -> FileListing:
+    """List the folder of each channel once.
+
+    Args:
+        dimension: The declaration.
+        base: The folder of relative paths; the current folder by default.
+    """
+    files: list[SourceFile] = []
+    near_matches: list[NearMatches] = []
+    for source in dimension.sources:
+        for name, channel in source.channels:
+            if channel.path is not None and not is_table(channel):
+                listing = list_paths(_absolute_path(channel.path, base))
+                files += [SourceFile(source.name, channel, match) for match in listing.matches]
+                near = NearMatches(dimension.name, source.name, name, channel.path, listing.near_matches)
+                near_matches.append(near)
+    used = {str(file.match.path) for file in files}
+    return FileListing(tuple(files), without_used(near_matches, used))
+
+
+def file_fingerprints(dimension: Dimension, listing: FileListing) -> dict[str, str]:
     """Return, by partition key, the fingerprint of each file or folder (`files.file_fingerprint`), without reading it.
 
     A file that vanishes in the meantime has none. Another fingerprint does not imply another content.
     """
     fingerprints = {}
-    for source, channel, name, path in list_files(dimension, base=declaration_folder(dimension)):
+    for file in listing.files:
         with suppress(FileNotFoundError):
-            key = partition_key(Delivery(source, name, channel=channel), dimension)
-            fingerprints[key] = file_fingerprint(path)
+            fingerprints[partition_key(file.identity, dimension)] = file_fingerprint(file.match.path)
     return fingerprints
-
-
-def list_files(dimension: Dimension, *, base: Path | None = None) -> Iterator[tuple[str, str, str, Path]]:
-    """Yield source, channel, name and path of each file, or folder of files, at the paths of the channels."""
-    for source in dimension.sources:
-        for channel_name, channel in source.channels:
-            if channel.path is not None and not is_table(channel):
-                matches = _matching_paths(_absolute_path(channel.path, base))
-                yield from ((source.name, channel_name, name, path) for name, _, path in matches)
 
 
 def file_version(delivery: Delivery) -> str:
@@ -170,48 +257,47 @@ def file_version(delivery: Delivery) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}, {total_size(Path(str(delivery.path)))} bytes"
 
 
-def _file_deliveries(source: str, channel: str, pattern: str) -> list[Delivery]:
-    """Return the deliveries at a path with a placeholder, without files that have vanished since they were listed."""
-    deliveries = []
-    for name, placeholder_name, path in _matching_paths(pattern):
-        with suppress(FileNotFoundError):
-            deliveries.append(_file_delivery(source, channel, name, placeholder_name, path))
-    return deliveries
-
-
-def _file_delivery(source: str, channel: str, name: str, placeholder_name: str, path: Path) -> Delivery:
-    text = f"{name[:10]}T{name[11:].replace('-', ':')}" if placeholder_name == "datetime" else name
-    return Delivery(
-        source,
-        name,
-        channel=channel,
-        at=_parse_time(text) if placeholder_name in TIME_PLACEHOLDERS else None,
-        revision=last_changed(path),
-        path=as_text(str(path)),
+def _file_delivery(file: SourceFile) -> Delivery:
+    time = file.match.time
+    return replace(
+        file.identity,
+        at=delivery_time(time, file.channel) if time else None,
+        revision=last_changed(file.match.path),
+        path=as_text(str(file.match.path)),
         sealed=True,
         is_overwritten_in_place=True,
     )
 
 
-def _matching_paths(pattern: str) -> Iterator[tuple[str, str, Path]]:
-    """Yield name, placeholder and path of each file or folder that matches a path with one placeholder."""
-    placeholder_name = next(name for name in PLACEHOLDER_PATTERNS if placeholder(name) in pattern)
-    head, tail = pattern.split(placeholder(placeholder_name), 1)
-    folder = Path(head).parent if not head.endswith("/") else Path(head)
-    expression = re.compile(re.escape(head) + f"(?P<name>{PLACEHOLDER_PATTERNS[placeholder_name]})" + re.escape(tail))
-    depth = tail.count("/") + 1
-    for path in sorted(folder.glob("/".join(["*"] * depth))):
-        match = expression.fullmatch(str(path))
-        if match and not path.name.startswith((".", "_")):
-            yield as_text(match["name"]), placeholder_name, path
+def delivery_time(read: PathTime, channel: Snapshot | Feed) -> datetime | None:
+    """Return the time in a path or partition in UTC, at the declared time of day if it is a date (S1, S4).
+
+    None if it does not exist in the calendar, or is before the year 1 or after the year 9999 in UTC.
+    """
+    local = read.time
+    if local is None:
+        return None
+    time_of_day = parse_time_of_day(channel.time_of_day or "")
+    if read.is_date and time_of_day is not None:
+        local = datetime.combine(local, time_of_day)
+    try:
+        return local.replace(tzinfo=ZoneInfo(channel.delivery_timezone)).astimezone(timezone.utc)
+    except OverflowError:
+        return None
 
 
-def _parse_time(name: str) -> datetime | None:
-    """Return the time that a name represents: `2024-01-31`, `2024-01-31 12:30:00` or `2024-01-31T12:30`; or None."""
-    if not _TIME.fullmatch(name):
+def _partition_time(channel: Snapshot | Feed, value: str) -> PathTime | None:
+    """Return the time that the value of a partition represents; None if it is not of the declared form.
+
+    By default it is `2024-01-31`, `2024-01-31 12:30:00` or `2024-01-31T12:30`.
+    """
+    if channel.partition_format is not None:
+        return read_path_time(channel.partition_format, value)
+    match = _TIME.fullmatch(value)
+    if match is None:
         return None
     try:
-        return to_utc(datetime.fromisoformat(name))
+        return PathTime(value, datetime.fromisoformat(value), is_date=match[1] is None)
     except ValueError:
         return None
 
@@ -226,10 +312,10 @@ def discover_table(spark: SparkSession, source: str, channel: Snapshot | Feed, p
     skipped. In a feed it is only the rows that the commit inserted or updated, if the table has a change data
     feed.
 
-    The name of a partition is its value, its time the date that the value represents. Its revision is the time of the
-    last commit of the table, and it is not read again until a commit changes it. The revision of a partition of Parquet
-    files is the last time of change of its files, and it is read by each load. Rows whose value is NULL are a partition
-    without a time.
+    The name of a partition is its value, or the date or time that it has in the declared form (`partition_format`);
+    its time is the one that the value represents. Its revision is the time of the last commit of the table, and it is
+    not read again until a commit changes it. The revision of a partition of Parquet files is the last time of change of
+    its files, and it is read by each load. Rows whose value is NULL are a partition without a time.
 
     Returns:
         The deliveries; none if the path does not exist.
@@ -283,17 +369,18 @@ def _partitions(spark: SparkSession, source: str, channel: Snapshot | Feed, path
     return [
         Delivery(
             source,
-            name,
+            read.name if read else value,
             channel.name,
-            at=_parse_time(name),
+            at=delivery_time(read, channel) if read else None,
             revision=state.revision,
             unchanged_since=state.unchanged_since,
             path=path,
-            partition=name,
+            partition=value,
             sealed=is_delta,
             is_overwritten_in_place=True,
         )
-        for name, state in sorted(states.items())
+        for value, state in sorted(states.items())
+        for read in [_partition_time(channel, value)]
     ]
 
 

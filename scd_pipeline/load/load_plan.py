@@ -18,7 +18,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ConflictError
+from scd_pipeline.errors import ConflictError, LoadWarning
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.last_versions import IS_LAST
@@ -59,6 +59,7 @@ class LoadPlan:
         record_limit: An upper bound of the number of change records to append.
         properties: The properties of the table; none if it does not exist.
         existing_entities: How many entities existed before each delivery that is appended (`rapid_changes`).
+        warnings: What is rarely intended, such as files whose names nearly match.
     """
 
     dimension: Dimension
@@ -81,6 +82,7 @@ class LoadPlan:
     record_limit: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
     existing_entities: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[LoadWarning, ...] = ()
 
     @property
     def log_name(self) -> str:
@@ -125,9 +127,10 @@ class LoadPlan:
         execute_steps(warehouse, self.dimension, self.schema_steps, self.properties)
 
     def explain(self) -> str:
-        """Return the plan as text: schema steps, the result of each delivery, and the number of row actions."""
+        """Return the plan as text: schema steps, the result of each delivery, warnings, and the row actions."""
         lines = [f"Plan for {self.dimension.name}", *[f"  {step}" for step in self.schema_steps]]
         lines += [f"  {result}" for result in self.results]
+        lines += [f"  warning: {warning}" for warning in self.warnings]
         counts = ", ".join(f"{count} to {action}" for action, count in self.row_counts.items() if count)
         unknown = unknown_members_summary(self.unknown_members)
         lines.append(f"  rows of {self.dimension.name}: {counts or 'no changes'}{unknown and f'; {unknown}'}")

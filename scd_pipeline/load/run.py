@@ -102,6 +102,7 @@ def plan(
     deliveries: Sequence[Delivery] = (),
     *,
     dimensions: Mapping[str, LoadPlan] | None = None,
+    warnings: Sequence[LoadWarning] = (),
 ) -> LoadPlan:
     """Return what a load of these deliveries would change; write nothing.
 
@@ -110,6 +111,7 @@ def plan(
         table: The declaration.
         deliveries: The deliveries of the table's sources, in any order.
         dimensions: For a fact, the plans of its dimensions by name: it gets the keys that their loads would give.
+        warnings: The warnings of the discovery of the deliveries, which the plan repeats.
 
     Raises:
         ScdError: As `load`. A plan of a fact is repeated if another load commits while it is computed.
@@ -121,7 +123,8 @@ def plan(
             return build_plan(warehouse, table.as_dimension(), deliveries, fact_keys=keys)
         return build_plan(warehouse, table, deliveries)
 
-    return with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
+    planned = with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
+    return replace(planned, warnings=(*warnings, *planned.warnings))
 
 
 def load(
@@ -133,6 +136,7 @@ def load(
     retry: Retry | None = None,
     progress: Progress = ignore_progress,
     examples: int = 0,
+    warnings: Sequence[LoadWarning] = (),
 ) -> LoadResult:
     """Load the deliveries into a dimension or a fact, and bring all of its tables up to date (S17).
 
@@ -148,6 +152,7 @@ def load(
             retried (`with_retries`).
         progress: Called with each progress message.
         examples: How many changed rows the result shows.
+        warnings: The warnings of the discovery of the deliveries, which the result repeats.
 
     Raises:
         RetriesExhausted: Every attempt met a write conflict or another transient failure.
@@ -166,7 +171,7 @@ def load(
         else:
             committed = _load_dimension(context, table, deliveries)
         compact_small_files(warehouse, committed.tables_to_compact, progress)
-    return committed.result
+    return replace(committed.result, warnings=(*warnings, *committed.result.warnings))
 
 
 @dataclass(frozen=True, slots=True)

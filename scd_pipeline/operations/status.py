@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from scd_pipeline.columns import BAD, BATCH, KIND
@@ -11,13 +11,14 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import select_deliveries
+from scd_pipeline.deliveries.discovery import select
+from scd_pipeline.deliveries.near_matches import NearMatches
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.history_table import history_error
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ScdError
+from scd_pipeline.errors import LoadWarning, ScdError
 from scd_pipeline.expressions import any_of, col
 from scd_pipeline.history.batch import Batch, batches_in_effect, rank
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -43,6 +44,7 @@ class SourceStatus:
         rejected: Those of them that a load would reject, each with the code and the problem, or the error that prevents
             the whole load; None if the pending deliveries were not read.
         quarantined: The number of bad rows of the batches in effect.
+        warnings: What needs attention, such as files whose names nearly match the path of a channel.
     """
 
     table: str
@@ -54,6 +56,7 @@ class SourceStatus:
     pending: tuple[str, ...]
     rejected: tuple[str, ...] | None
     quarantined: int
+    warnings: tuple[LoadWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +158,13 @@ def _source_statuses(
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
     bad_rows = _bad_rows_by_batch(log)
-    pending, results, problems = _pending(warehouse, dimension, fact, batches, plan_pending=plan_pending)
-    rejected = [result for result in results or () if result.outcome == "rejected"]
+    pending = _pending(warehouse, dimension, fact, batches, plan_pending=plan_pending)
+    rejected = [result for result in pending.results or () if result.outcome == "rejected"]
     statuses = []
     for source in dimension.sources:
         source_batches = [batch for batch in in_effect if batch.source == source.name]
         delivery, at = last.get(source.name, ("", None))
-        source_pending = tuple(d.name for d in pending if d.source == source.name)
+        source_pending = tuple(d.name for d in pending.deliveries if d.source == source.name)
         source_rejected = tuple(f"{b.delivery} [{b.code}]: {b.problem}" for b in rejected if b.source == source.name)
         statuses.append(
             SourceStatus(
@@ -172,8 +175,9 @@ def _source_statuses(
                 last=at,
                 age=to_utc(now) - at if at else None,
                 pending=source_pending,
-                rejected=None if results is None and source_pending else (*problems, *source_rejected),
+                rejected=None if pending.results is None and source_pending else (*pending.problems, *source_rejected),
                 quarantined=sum(bad_rows.get(batch.records_batch_id, 0) for batch in source_batches),
+                warnings=tuple(near.warning() for near in pending.near_matches if near.source == source.name),
             )
         )
     return statuses
@@ -186,23 +190,35 @@ def _bad_rows_by_batch(log: ChangeLog) -> dict[str, int]:
     return {row[BATCH]: int(row["count"]) for row in counts}
 
 
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """The deliveries of a table that are not loaded, and the files that nearly match its paths.
+
+    Attributes:
+        results: The results that a load of the deliveries would have; None if there are any and no load is planned.
+        problems: What prevents the load.
+    """
+
+    deliveries: Sequence[Delivery] = ()
+    results: Sequence[BatchResult] | None = ()
+    problems: Sequence[str] = ()
+    near_matches: Sequence[NearMatches] = ()
+
+
 def _pending(
     warehouse: Warehouse, dimension: Dimension, fact: Fact | None, stored: Sequence[Batch], *, plan_pending: bool
-) -> tuple[list[Delivery], Sequence[BatchResult] | None, list[str]]:
-    """Return the deliveries that are not loaded, the results that a load of them would have, and what prevents it.
-
-    The results are None if there are deliveries and no load is planned. An error in one table does not hide the status
-    of the others.
-    """
-    pending: list[Delivery] = []
+) -> _Pending:
+    """Return what a table's sources have that is not loaded; an error does not hide the status of other tables."""
+    pending = _Pending()
     try:
-        pending = pending_deliveries(dimension, select_deliveries(dimension, warehouse.spark), stored)
-        if not pending:
-            return [], [], []
-        results = plan(warehouse, fact or dimension, pending).results if plan_pending else None
+        available = select(dimension, warehouse.spark)
+        deliveries = pending_deliveries(dimension, available.deliveries, stored)
+        pending = _Pending(deliveries, None if deliveries else (), near_matches=available.near_matches)
+        if not deliveries or not plan_pending:
+            return pending
+        return replace(pending, results=plan(warehouse, fact or dimension, deliveries).results)
     except ScdError as error:
-        return pending, [], [f"all deliveries: {error}"]
-    return pending, results, []
+        return replace(pending, results=(), problems=[f"all deliveries: {error}"])
 
 
 def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:

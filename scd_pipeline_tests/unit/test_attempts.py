@@ -15,6 +15,7 @@ from scd_pipeline.cli import app as cli
 from scd_pipeline.cli import loads
 from scd_pipeline.cli.context import Settings
 from scd_pipeline.declaration import Dimension, Snapshot, Source, describe
+from scd_pipeline.deliveries.discovery import Discovery
 from scd_pipeline.errors import ConflictError, RetriesExhausted, UsageError
 from scd_pipeline.load.retry import Retry, ignore_progress, shortest_wait, with_retries
 from scd_pipeline.load.run import LoadResult
@@ -101,7 +102,7 @@ def test_the_command_passes_the_attempts_to_the_load(
 
     calls = Loads()
     monkeypatch.setattr(Settings, "open", opened)
-    monkeypatch.setattr(loads, "_select_deliveries", lambda declared, *_: [(item, []) for item in declared])
+    monkeypatch.setattr(loads, "_select_deliveries", lambda declared, *_: [(item, Discovery([])) for item in declared])
     monkeypatch.setattr("scd_pipeline.load.run.load", calls)
     monkeypatch.setattr("scd_pipeline.queries.create_views", lambda *_, **__: None)
     codes = [cli.main(["load", str(declaration), *options]) for options in ((), ("--attempts", "8"))]

@@ -109,6 +109,13 @@ source name with a slash: 'i/so' cannot name a source; write it without `/`, whi
 # INVALID_PATTERN
 effective_at_format with a text that is not quoted: 'yyyy-MM-ddTHH:mm:ss' has T, which cannot be used for reading; did
   you mean yyyy-MM-dd'T'HH:mm:ss?
+path date with Spark's letters: 'yyyyMMdd' does not have exactly one year; did you mean %Y%m%d?
+path date with a month's name: '%d%b%Y' has %b, which is not read here; write it with %Y, %y, %m, %d, such as %Y%m%d
+path date with an hour: '%Y%m%dT%H' has %H, a time of day, which only {datetime} has; write it with %Y, %y, %m, %d,
+  such as %Y%m%d
+path time twice: '%Y%m%d%H%H' has %H twice; write it with %Y, %y, %m, %d, %H, %M, %S, such as %Y%m%dT%H%M%S
+path time without a minute: '%Y%m%d%H%S' has a smaller unit of time without the larger one; write it with %Y, %y, %m,
+  %d, %H, %M, %S, such as %Y%m%dT%H%M%S
 pattern DD.MM.YYYY HH:mm: 'DD.MM.YYYY HH:mm' has Y, which cannot be used for reading; did you mean dd.MM.yyyy HH:mm?
 pattern uuuu-MM-dd: 'uuuu-MM-dd' has u, which cannot be used for reading; did you mean yyyy-MM-dd?
 pattern yyyy-MM-DD: 'yyyy-MM-DD' has D, the day of the year, together with a month or a day; did you mean yyyy-MM-dd?
@@ -236,6 +243,9 @@ table property with the package's prefix: cannot be declared: the package stores
   prefix; remove it
 
 # NOT_APPLICABLE
+time of day of a time: no date without a time of day is read from the path or from a partition; remove it, or write
+  {date} in the path
+delivery zone of versions: no time is read from the path or from a partition; remove it, or write {date} in the path
 previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its previous value)
 deleted rows windows: a table with attributes of type 2 or 6 closes the version of a deleted entity; remove it: it is
   for tables with types 0, 1 and 3 only
@@ -270,6 +280,7 @@ expected values without windows: a table without attributes of type 2 or 6 has n
 # NO_ISO_TIME
 open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
 begin time: '2020-02-30' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+time of day: '24:00' is not a time of day; write it as "23:59" or "23:59:59"
 sign-off at a time of day: '2024-01-31 12:00:00' is not a date; write a date such as 2024-01-31
 
 # ONE_DIMENSION
@@ -279,6 +290,7 @@ two dimensions in a file: 2 dimensions are declared where one is expected; name 
 sequence of a snapshot: a snapshot contains each entity once unless its rows have times; name their column in
   `effective_at`, or remove `sequence`
 versions without path: requires the `path` of a table; give the table's `path`
+partition format without partition: requires `partition`; name the column in `partition`, or remove it
 sequence type alone: requires `sequence`; name the column in `sequence`
 effective_at_format alone: requires `effective_at`; name the column in `effective_at`
 
@@ -309,6 +321,7 @@ path of a snapshot without a time: {delivery} is any name, and a snapshot reads 
   {date} or {datetime} in its place
 path of a feed without a time: {delivery} is any name, and a feed reads a delivery's time from its name where its rows
   have none; write {date} or {datetime} in its place, or name the column of the rows' times in `effective_at`
+path form of any name: {delivery} is any name, so that {delivery:%Y} has no form; write {delivery}
 path two: has 2 placeholders; keep one: {date} or {datetime}
 path unknown placeholder: {dat} is not a placeholder; did you mean date? allowed: date, datetime
 partition placeholder: `partition` distinguishes its deliveries, so {date} has no meaning; give the path of the table

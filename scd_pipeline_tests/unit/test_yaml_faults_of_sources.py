@@ -244,6 +244,74 @@ SNAPSHOT | customers_{date} | {delivery}_{date}
 SNAPSHOT | customers_{date} | customers_{dat}
 5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
 
+# path date with Spark's letters
+SNAPSHOT | customers_{date} | customers_{date:yyyyMMdd}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path date with a month's name
+SNAPSHOT | customers_{date} | customers_{date:%d%b%Y}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path date with an hour
+SNAPSHOT | customers_{date} | customers_{date:%Y%m%dT%H}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path date without a day
+SNAPSHOT | customers_{date} | customers_{date:%Y-%m}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path date with two years
+SNAPSHOT | customers_{date} | customers_{date:%Y%y%m%d}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path time twice
+SNAPSHOT | customers_{date} | customers_{datetime:%Y%m%d%H%H}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path time without an hour
+SNAPSHOT | customers_{date} | customers_{datetime:%Y%m%d}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path time without a minute
+SNAPSHOT | customers_{date} | customers_{datetime:%Y%m%d%H%S}
+5 | sources.crm.snapshot.path | INVALID_PATTERN
+
+# path form of any name
+FEED | {delivery} | {delivery:%Y}
+6 | sources.crm.feed.path | PATH_PLACEHOLDER
+
+# partition format of another pattern language
+SNAPSHOT | landing/customers_{date}.csv | {path: a, format: delta, partition: day, partition_format: yyyyMMdd}
+5 | sources.crm.snapshot.partition_format | INVALID_PATTERN
+
+# partition format without partition
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", partition_format: "%Y%m%d"}
+5 | sources.crm.snapshot.partition_format | OPTION_REQUIRED
+
+# time of day
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", time_of_day: "24:00"}
+5 | sources.crm.snapshot.time_of_day | NO_ISO_TIME
+
+# time of day not quoted
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", time_of_day: 23:59:59}
+5 | sources.crm.snapshot.time_of_day | UNQUOTED_TEXT
+
+# time of day of a time
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{datetime}.csv", time_of_day: "23:59"}
+5 | sources.crm.snapshot.time_of_day | NOT_APPLICABLE
+
+# time of day of frames
+SNAPSHOT | landing/customers_{date}.csv | {time_of_day: "23:59"}
+5 | sources.crm.snapshot.time_of_day | NOT_APPLICABLE
+
+# delivery zone
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", delivery_timezone: Europe/Olso}
+5 | sources.crm.snapshot.delivery_timezone | INVALID_TIME_ZONE
+
+# delivery zone of versions
+SNAPSHOT | landing/customers_{date}.csv | {path: a, format: delta, versions: true, delivery_timezone: Europe/Oslo}
+5 | sources.crm.snapshot.delivery_timezone | NOT_APPLICABLE
+
 # path empty
 SNAPSHOT | landing/customers_{date}.csv | ''
 5 | sources.crm.snapshot.path | MISSING_VALUE

@@ -79,7 +79,9 @@ PATHS = [
     {"path": "landing/{date}.csv"},
     {"path": "landing/{date}.csv", "skip_lines": 1, "skip_footer": 2},
     {"path": "landing/{datetime}/part.parquet"},
+    {"path": "landing/{date:%d.%m.%Y}.csv", "time_of_day": "23:59:59", "delivery_timezone": "Europe/Vienna"},
     {"path": "lake/changes", "versions": True},
+    {"path": "lake/changes", "format": "delta", "partition": "day", "partition_format": "%Y%m%d"},
     {"path": "lake/changes", "format": "parquet", "partition": "day"},
 ]
 ANY_NAME = [{"path": "landing/{delivery}", "format": "json"}]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import zoneinfo
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
+from scd_pipeline.declaration.checks.delivery_times import check_delivery_times, check_placeholder_form, check_time_zone
 from scd_pipeline.declaration.frozen import FrozenMapping, set_frozen_fields
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name
 from scd_pipeline.declaration.patterns import pattern_problem
@@ -25,13 +24,13 @@ from scd_pipeline.declaration.source import (
     Source,
     is_address,
     placeholders,
+    split_placeholder,
 )
 from scd_pipeline.declaration.yaml.options import COLUMN, FEED, RETIRE_GUARD, SNAPSHOT, SOURCE
 from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
 _ENCODINGS = ("utf-8", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
 FORMATS = ("parquet", "csv", "json", "delta")
-_LOCAL_ZONES = ("localtime", "posixrules", "Factory")  # these differ from machine to machine
 _TOO_LONG = 1_000_000  # hours, a century
 
 
@@ -72,7 +71,7 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     draft = errors.check_kinds(path, source, SOURCE)
     errors.unique(f"{path}.attributes", draft.attributes or ())
     _check_channels(errors, path, draft)
-    _check_timezone(errors, f"{path}.timezone", draft.timezone)
+    check_time_zone(errors, f"{path}.timezone", draft.timezone)
     _check_share(errors, f"{path}.bad_row_limit", draft.bad_row_limit)
     _check_retire_guard(errors, f"{path}.retire_guard", draft.retire_guard)
     if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
@@ -82,18 +81,6 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
         )
     set_frozen_fields(draft, columns=_check_columns(errors, f"{path}.columns", draft.columns))
     return draft
-
-
-def _check_timezone(errors: ErrorCollector, field: str, name: str) -> None:
-    try:
-        if name not in _LOCAL_ZONES:
-            zoneinfo.ZoneInfo(name)
-            return
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        pass
-    near = difflib.get_close_matches(name, zoneinfo.available_timezones() - {*_LOCAL_ZONES}, n=1)
-    fix = f"did you mean {near[0]}?" if near else "give a zone's name, such as UTC or Europe/Oslo"
-    errors.add("INVALID_TIME_ZONE", field, f"{short_repr(name)} is not a time zone", fix)
 
 
 def _check_share(errors: ErrorCollector, field: str, share: float) -> None:
@@ -162,6 +149,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
         _check_path(errors, path, draft)
         _check_format(errors, path, draft)
     _check_skipped_lines(errors, path, draft)
+    check_delivery_times(errors, path, draft)
     errors.choice(f"{path}.sequence_type", draft.sequence_type, ("bigint", "timestamp"))
     if draft.sequence_type == "timestamp" and draft.sequence is None:
         errors.add(
@@ -297,12 +285,15 @@ def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None
 
 def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
     """Check that exactly one of placeholder, partition and version distinguishes the deliveries at the path."""
-    names, allowed = placeholders(channel.path), _allowed_placeholders(channel)
-    for name in names:
+    texts, allowed = placeholders(channel.path), _allowed_placeholders(channel)
+    names = [split_placeholder(text)[0] for text in texts]
+    for name, text in zip(names, texts, strict=True):
         if name not in PLACEHOLDERS:
             errors.add(
                 "PATH_PLACEHOLDER", f"{path}.path", f"{{{name}}} is not a placeholder", did_you_mean(name, allowed)
             )
+        else:
+            check_placeholder_form(errors, f"{path}.path", text)
     valid = [name for name in names if name in PLACEHOLDERS]
     if channel.partition is not None and channel.versions:
         errors.add(

@@ -1,0 +1,104 @@
+"""Files and folders at a path with a placeholder: those that match it, and those whose names nearly match."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from scd_pipeline.declaration.path_times import FORMS, PathTime, form_expression, path_time
+from scd_pipeline.declaration.source import placeholders, split_placeholder
+from scd_pipeline.deliveries.files import as_text
+
+_ANY_NAME = r"[^/]*[^/\s][^/]*"
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DATE_LIKE = re.compile(rf"(?:[0-9]|[TZ :._+-]|{_MONTHS})+", re.IGNORECASE)
+_FEWEST_DIGITS = 6
+"""A date has at least as many digits, as 24-1-31 or 2024-01 has; fewer are the number of something else."""
+# The suffixes of copies, as browsers, file managers and log rotation write them: before the suffix of the format, and
+# after it.
+_COPY = re.compile(r"[ ._-]*(?:\([0-9]+\)|copy[ ._-]*\(?[0-9]*\)?)$", re.IGNORECASE)
+_COPY_AT_END = r"(?:\.[0-9]{1,3}| ?\([0-9]+\))?"
+
+
+@dataclass(frozen=True, slots=True)
+class PathMatch:
+    """A file or folder at a path with a placeholder.
+
+    Attributes:
+        path: The file or folder.
+        name: The name of its delivery: the time in its default form, or the text in place of `{delivery}`.
+        time: The time in the path; None for `{delivery}`.
+    """
+
+    path: Path
+    name: str
+    time: PathTime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NearMatch:
+    """A file or folder whose name differs by the form of the date, the case or the suffix of a copy.
+
+    Attributes:
+        path: The file or folder.
+        value: The text in place of the placeholder.
+        matches_form: Whether this text has the declared form, so that something else differs.
+    """
+
+    path: Path
+    value: str
+    matches_form: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PathListing:
+    """The files and folders that match a path, and those that nearly match, in order of their paths."""
+
+    matches: tuple[PathMatch, ...]
+    near_matches: tuple[NearMatch, ...]
+
+
+def list_paths(pattern: str) -> PathListing:
+    """Return the files and folders at a path with one placeholder; the folder is listed once.
+
+    Names that begin with `.` or `_` are ignored.
+    """
+    (text,) = placeholders(pattern)
+    head, tail = pattern.split("{" + text + "}", 1)
+    placeholder, form = split_placeholder(text)
+    value = form_expression(form) if placeholder in FORMS else _ANY_NAME
+    exact = re.compile(f"{re.escape(head)}(?P<value>{value}){re.escape(tail)}")
+    is_like = _is_date_like if placeholder in FORMS else bool
+    within = "." if "/" in form else "[^/]"
+    relaxed = re.compile(f"{re.escape(head)}(?P<value>{within}+?){re.escape(tail)}{_COPY_AT_END}", re.IGNORECASE)
+    folder = Path(head).parent if not head.endswith("/") else Path(head)
+    depth = (form + tail).count("/") + 1
+    matches, near_matches = [], []
+    for path in sorted(folder.glob("/".join(["*"] * depth))):
+        if path.name.startswith((".", "_")):
+            continue
+        if match := exact.fullmatch(str(path)):
+            time = path_time(match) if placeholder in FORMS else None
+            matches.append(PathMatch(path, time.name if time else as_text(match["value"]), time))
+        elif (match := relaxed.fullmatch(str(path))) and is_like(match["value"]):
+            near_matches.append(NearMatch(path, match["value"], bool(re.fullmatch(value, match["value"]))))
+    return PathListing(tuple(matches), tuple(near_matches))
+
+
+def _is_date_like(text: str) -> bool:
+    """Return whether a text has only what dates and times have, perhaps with the suffix of a copy."""
+    text = _COPY.sub("", text)
+    return bool(_DATE_LIKE.fullmatch(text)) and sum(map(str.isdigit, text)) >= _FEWEST_DIGITS
+
+
+def example_path(pattern: str) -> str:
+    """Return the last part of a path, with an example in place of its placeholder, such as `users_2024-01-31.csv`."""
+    (text,) = placeholders(pattern)
+    placeholder, form = split_placeholder(text)
+    example = _EXAMPLE.sub(lambda match: _EXAMPLE_DIGITS[match[1]], form) if placeholder in FORMS else "<name>"
+    return Path(pattern.replace("{" + text + "}", example)).name
+
+
+_EXAMPLE = re.compile("%([YymdHMS])")
+_EXAMPLE_DIGITS = {"Y": "2024", "y": "24", "m": "01", "d": "31", "H": "23", "M": "59", "S": "59"}
