@@ -84,6 +84,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "files of this delivery no longer exist: {reason}; expected every file that was listed",
         "deliver it again, or do nothing: the next load does not list it",
     ),
+    "CHANGED_WHILE_READ": Condition(
+        "its files were replaced or changed while they were read; expected complete files; nothing of it was loaded",
+        "load again: the next load reads the new content; move files to the path when they are complete",
+    ),
     "TABLE_VERSION_MISSING": Condition(
         "the files of this table version no longer exist: {reason}; expected them until the version is loaded; "
         "nothing was loaded for it",

@@ -1,9 +1,9 @@
 """Accept or reject the deliveries of a load, each as one batch.
 
-A delivery is rejected here if it has no time (S4), is a snapshot at the open end (S29), cannot be read, has too many
-bad rows (S26) or changes without an order (S5), or has other content under the revision of an accepted one (S34). A
-retry of an accepted delivery is unchanged. The retire guard (S27) needs the comparison with the change log and is
-applied by the load, batch by batch.
+A delivery is rejected here if it has no time (S4), is a snapshot at the open end (S29), cannot be read, changes while
+it is read, has too many bad rows (S26) or changes without an order (S5), or has other content under the revision of an
+accepted one (S34). A retry of an accepted delivery is unchanged. The retire guard (S27) needs the comparison with the
+change log and is applied by the load, batch by batch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Dimension, Snapshot
 from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint_deliveries
 from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.pending import PendingDelivery
@@ -57,6 +58,7 @@ def accept(
     to_read = [delivery for delivery in pending if not delivery.batch.withdrawn and delivery.number not in results]
     to_read = _with_changes_only(to_read, stored)
     withdrawn = [delivery for delivery in pending if delivery.batch.withdrawn]
+    fingerprints = fingerprint_deliveries(to_read)
     while True:
         read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
         if read.readable:
@@ -74,7 +76,9 @@ def accept(
         )
         whole = _versions_after_rejected(to_read, intake)
         if not whole:
-            return intake
+            changed = changed_deliveries(read.readable, fingerprints)
+            rejections = [BatchRejected("CHANGED_WHILE_READ", each.batch.id) for each in changed]
+            return intake.without(rejections) if rejections else intake
         to_read = _read_whole(to_read, whole)
 
 
