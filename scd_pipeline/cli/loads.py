@@ -34,6 +34,7 @@ COLUMNS: dict[str, Kind] = {
     "deleted": "number",
     "bad_rows": "number",
     "nulled_values": "number",
+    "filtered_rows": "number",
     "undeclared_columns": "number",
     "code": "text",
     "problem": "text",
@@ -148,6 +149,8 @@ def _print_result(result: LoadResult, rows: Rows, batches: Sequence[BatchResult]
             print(f"  {undeclared_summary(undeclared)}")
         if nulled := sum(batch.nulled_values for batch in batches):
             print(f"  bad values set to NULL: {nulled}")
+        if filtered := sum(batch.filtered_rows for batch in batches):
+            print(f"  filtered rows: {filtered}")
         print(load_summary(result))
     else:
         report(load_summary(result))
@@ -245,7 +248,7 @@ def _print_bad_rows(planned: LoadPlan, limit: int, output: Output) -> None:
 
 def _record(table: str, key: str, batch: BatchResult) -> tuple[object, ...]:
     counts = (batch.rows, batch.new, batch.changed, batch.deleted)
-    problems = (batch.bad_rows, batch.nulled_values, len(batch.undeclared))
+    problems = (batch.bad_rows, batch.nulled_values, batch.filtered_rows, len(batch.undeclared))
     return (table, key, batch.outcome, *counts, *problems, batch.code or None, batch.problem or None)
 
 

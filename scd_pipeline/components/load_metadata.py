@@ -39,7 +39,12 @@ TableMetadata = dict[str, dict[str, Any]]
 
 _MAX_ITEMS = 20
 """Number of deliveries or versions that a table or a plot contains."""
-_ROW_COUNTS = {"rows_read": "rows", "rows_quarantined": "bad_rows", "values_set_to_null": "nulled_values"}
+_ROW_COUNTS = {
+    "rows_read": "rows",
+    "rows_filtered": "filtered_rows",
+    "rows_quarantined": "bad_rows",
+    "values_set_to_null": "nulled_values",
+}
 """Metadata keys of a delivery's rows and bad values, and the fields of its batch."""
 _PLOTTED_COLUMNS = (VERSION, EFFECTIVE_FROM, EFFECTIVE_TO)
 _VERSION_COUNTS = ("versions_opened", "versions_closed")

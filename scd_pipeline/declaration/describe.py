@@ -98,7 +98,9 @@ def _changed_fields(declared: Any, excluded: tuple[str, ...] = ()) -> dict[str, 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return list(value)
+        return [_plain(item) for item in value]
+    if isinstance(value, Column):
+        return _column(value)
     if isinstance(value, (Mapping, FrozenMapping)):
         return dict(value)
     if isinstance(value, RetireGuard):

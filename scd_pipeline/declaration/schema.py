@@ -37,6 +37,13 @@ _KINDS: dict[Kind, Schema] = {
     Kind.SCALAR: {"type": ["string", "number", "boolean"]},
     Kind.SECTION: {},
 }
+_EXPRESSION: Schema = {
+    "properties": dict.fromkeys(options.EXPRESSION, _TEXT),
+    "additionalProperties": False,
+    "required": list(options.EXPRESSION),
+}
+_KINDS[Kind.COMPUTED] = {**_EXPRESSION, "type": ["string", "object"]}
+_KINDS[Kind.SEQUENCE] = {**_EXPRESSION, "type": ["string", "object", "array"], "items": _KINDS[Kind.COMPUTED]}
 _TYPED_NAMES: Schema = {"type": ["string", "array", "object"], "items": _TEXT, "additionalProperties": _TEXT}
 
 

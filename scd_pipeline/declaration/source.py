@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, get_args
 
+from scd_pipeline.declaration.debezium import OPTIONS, debezium_options
 from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.path_times import FORMS
 
@@ -18,6 +19,10 @@ Ties = Literal["reject", "delete_wins", "first_row", "last_row"]
 Unit = Literal["s", "ms", "us"]
 TIES: tuple[str, ...] = get_args(Ties)
 UNITS: tuple[str, ...] = get_args(Unit)
+
+SEQUENCE_BITS: Mapping[int, tuple[int, ...]] = {1: (64,), 2: (31, 32), 3: (20, 32, 11)}
+"""The bits of each part of a sequence, by their number: the change log stores all parts as one BIGINT. Three parts are
+those of a binary log: the number of the file, the position in it and the number of the row at that position."""
 
 TIME_PLACEHOLDERS = tuple(FORMS)
 PLACEHOLDERS = (*TIME_PLACEHOLDERS, "delivery")
@@ -75,7 +80,8 @@ class Channel:
 
     - `path`: path of the deliveries; that of files contains `{date}`, `{datetime}` or, for feeds with `effective_at`,
       `{delivery}`. A date or time may have a form, such as `{date:%Y%m%d}`. Without a path, frames are passed
-    - `format`: parquet, csv, json or delta; by default that of the path's suffix
+    - `format`: parquet, csv, json, delta or, for a feed, debezium: JSON with the events of Debezium, from which other
+      options follow; by default that of the path's suffix
     - `options`: reader options, stored as sorted pairs
     - `skip_lines`, `skip_footer`: the numbers of lines before the header and at the end of each CSV file that are not
       read
@@ -84,12 +90,17 @@ class Channel:
     - `partition_format`: the form of the dates or times in the partition column, such as `%Y%m%d`
     - `time_of_day`: the time of a delivery on the date of its path or partition, such as 23:59:59; default midnight
     - `delivery_timezone`: the zone of the times in paths and partitions (S1)
-    - `effective_at`: column of the business time of a row, read by `effective_at_format` or, if it is a number, as
-      a count of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
-    - `sequence`: column that orders changes of equal time, of type `sequence_type` (S5)
+    - `effective_at`: column, or `{expression: ...}`, of the business time of a row, read by `effective_at_format` or,
+      if it is a number, as a count of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond
+      microseconds (S4)
+    - `sequence`: column or `{expression: ...}` that orders changes of equal time, of type `sequence_type`; or two or
+      three of them, of which the first decides, then the second (S5)
     - `ties`: what happens if nothing orders two changes of one batch (S5): the batch is rejected, or `delete_wins`, or
       the `first_row` or the `last_row` of the file wins
     - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
+    - `rows`: an SQL condition over the delivery's columns; a row for which it is not true has no effect
+    - `deletes`: an SQL condition over the delivery's columns, true for a delete; in a snapshot, such a row counts as
+      absent
     """
 
     name: ClassVar[ChannelName]
@@ -102,11 +113,11 @@ class Channel:
     partition_format: str | None = None
     time_of_day: str | None = None
     delivery_timezone: str = "UTC"
-    effective_at: str | None = None
+    effective_at: str | Column | None = None
     effective_at_format: str | None = None
     effective_at_unit: Unit | None = None
     effective_at_round: bool = False
-    sequence: str | None = None
+    sequence: str | Column | tuple[str | Column, ...] | None = None
     sequence_type: Literal["bigint", "timestamp"] = "bigint"
     ties: Ties = "reject"
     reason: str | None = None
@@ -114,9 +125,14 @@ class Channel:
     correlation_id: str | None = None
     skip_lines: int = 0
     skip_footer: int = 0
+    rows: str | None = None
+    deletes: str | None = None
 
     def __post_init__(self) -> None:
-        set_frozen_fields(self, options=_pairs(self.options))
+        if self.format == "debezium":
+            set_frozen_fields(self, **debezium_options({name: getattr(self, name) for name in OPTIONS}))
+        set_frozen_fields(self, options=_pairs(self.options), effective_at=_computed(self.effective_at))
+        set_frozen_fields(self, sequence=_sequence(self.sequence))
         if self.format is None:
             set_frozen_fields(self, format=format_of(self.path, self.versions))
 
@@ -124,6 +140,42 @@ class Channel:
     def reader_options(self) -> dict[str, str]:
         """The reader options by name."""
         return dict(self.options)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether its files are JSON."""
+        return self.format in ("json", "debezium")
+
+    @property
+    def time_column(self) -> Column | None:
+        """How the business time of a row is read; None if the rows have no times."""
+        if self.effective_at is None:
+            return None
+        column = _as_column(self.effective_at)
+        pattern, unit, is_rounded = self.effective_at_format, self.effective_at_unit, self.effective_at_round
+        return replace(column, format=pattern, unit=unit, round=is_rounded)
+
+    @property
+    def sequence_columns(self) -> tuple[Column, ...]:
+        """How the parts of a row's sequence are read, the deciding one first; none if there is no sequence."""
+        if self.sequence is None:
+            return ()
+        parts = self.sequence if isinstance(self.sequence, tuple) else (self.sequence,)
+        return tuple(_as_column(part) for part in parts)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The delivery's columns that the channel names outside of expressions."""
+        columns = (*([self.time_column] if self.time_column else []), *self.sequence_columns)
+        texts = (self.reason, self.actor, self.correlation_id)
+        return (*(name for column in columns for name in column.from_), *(name for name in texts if name is not None))
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The SQL texts of the channel."""
+        columns = (*([self.time_column] if self.time_column else []), *self.sequence_columns)
+        texts = (*(column.expression for column in columns), self.rows, self.deletes)
+        return tuple(text for text in texts if text)
 
     @property
     def has_row_order(self) -> bool:
@@ -149,6 +201,7 @@ class Snapshot(Channel):
     - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
+    - `rows`, `deletes`: the conditions of the rows that count, and of those whose entities count as absent
     - `reason`, `actor`, `correlation_id`: columns for the audit
 
     `help(Channel)` explains the options that both channels have.
@@ -169,7 +222,6 @@ class Snapshot(Channel):
 class Feed(Channel):
     """A channel of incremental extracts: an entity that a delivery omits is unchanged.
 
-    - `deletes`: an SQL condition over the delivery's columns, true for a delete
     - `updates`: "partial" if a row may lack attributes of the source, else "full" (S30)
     - `nulls`: what NULL means in partial updates: the value NULL ("value"), or no change ("not_provided") (S30)
     - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
@@ -177,6 +229,7 @@ class Feed(Channel):
     - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
+    - `rows`, `deletes`: the conditions of the rows that count, and of those that are deletes
     - `reason`, `actor`, `correlation_id`: columns for the audit
 
     `help(Channel)` explains the options that both channels have.
@@ -184,7 +237,6 @@ class Feed(Channel):
 
     name: ClassVar[ChannelName] = "feed"
 
-    deletes: str | None = None
     updates: Literal["full", "partial"] = "full"
     nulls: Literal["value", "not_provided"] = "value"
 
@@ -272,6 +324,23 @@ class Source:
         """Return how an attribute or key column is read: by default from the source column with its name."""
         column = self.columns.get(name, Column())
         return column if column.from_ or column.expression else replace(column, from_=(name,))
+
+
+def _as_column(declared: str | Column) -> Column:
+    return Column(declared) if isinstance(declared, str) else declared
+
+
+def _computed(declared: Any) -> Any:
+    """Return a mapping with an expression as a column; anything else unchanged, for the checks to reject."""
+    return Column(**declared) if isinstance(declared, Mapping) and set(declared) == {"expression"} else declared
+
+
+def _sequence(declared: Any) -> Any:
+    """Return a list of parts as a tuple, and a single part alone."""
+    if not isinstance(declared, (list, tuple)):
+        return _computed(declared)
+    parts = tuple(_computed(part) for part in declared)
+    return parts[0] if len(parts) == 1 else parts
 
 
 def _channel(kind: type[Snapshot] | type[Feed], declared: Any) -> Any:

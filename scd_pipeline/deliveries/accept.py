@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from scd_pipeline.columns import KIND
 from scd_pipeline.declaration import Dimension, Snapshot
 from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
 from scd_pipeline.deliveries.delivery import Delivery
@@ -20,9 +22,16 @@ from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint
 from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.pending import PendingDelivery
-from scd_pipeline.deliveries.read import ReadResult, compute_deliveries, compute_narrowed, open_deliveries
+from scd_pipeline.deliveries.read import (
+    ReadResult,
+    compute_deliveries,
+    compute_narrowed,
+    may_have_uncounted_rows,
+    open_deliveries,
+)
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.revisions import count_duplicates, raise_revisions, stored_results
+from scd_pipeline.deliveries.row_columns import ABSENT, FILTERED
 from scd_pipeline.deliveries.scopes import encode_scopes
 from scd_pipeline.deliveries.tie_rules import unordered_keys
 from scd_pipeline.errors import BatchRejected, SourceDataError
@@ -64,12 +73,13 @@ def accept(
         if read.readable:
             progress(f"{dimension.name}: reading {pluralize(len(read.readable), 'delivery')}")
         measured = _measure(read, dimension) + withdrawn
+        rows = _without_uncounted(read)
         intake = IntakeResult(
             stored=tuple(stored),
             measured=tuple(measured),
             other_results={**results, **read.rejected},
-            unordered=unordered_keys(read.rows, measured, dimension),
-            rows=read.rows,
+            unordered=unordered_keys(rows, measured, dimension),
+            rows=rows,
             dimension=dimension,
             overlap_groups=_overlap_groups(measured, stored),
             narrowed=read.narrowed,
@@ -204,6 +214,13 @@ def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
     return measured
 
 
+def _without_uncounted(read: ReadResult) -> DataFrame:
+    """Return the rows without filtered ones, and without those of snapshots whose entities count as absent."""
+    if not any(may_have_uncounted_rows(delivery.channel) for delivery in read.readable):
+        return read.rows
+    return read.rows.where(~F.col(KIND).isin(FILTERED, ABSENT))
+
+
 def _with_content(
     delivery: PendingDelivery, content: BatchContent, scopes: Mapping[str, int], dimension: Dimension
 ) -> PendingDelivery:
@@ -232,4 +249,5 @@ def _with_content(
         tied_rows=content.repeated,
         bad_reason=content.bad_reason,
         nulled_values=content.nulled,
+        filtered_rows=content.filtered,
     )

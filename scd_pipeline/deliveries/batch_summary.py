@@ -13,7 +13,7 @@ from scd_pipeline.columns import BAD, BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.narrowed import RepeatedRows
-from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import ABSENT, FILTERED, HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import tie_columns
 from scd_pipeline.expressions import key_text
 from scd_pipeline.frames import repeated_numbers
@@ -28,7 +28,8 @@ class BatchContent:
     """What the rows of a batch contain.
 
     Attributes:
-        rows: The number of rows.
+        rows: The number of rows, without filtered ones.
+        filtered: The number of rows that the channel's condition excludes.
         bad_rows: The number of bad rows.
         nulled: The number of values of good rows that are NULL because they do not cast.
         unreadable: The number of bad rows without a key.
@@ -51,6 +52,7 @@ class BatchContent:
     earliest: datetime | None = None
     latest: datetime | None = None
     scopes: tuple[frozenset[str], ...] = ()
+    filtered: int = 0
 
     def with_repeated_rows(self, repeated: RepeatedRows, at: datetime | None) -> BatchContent:
         """Return the content with the rows that a narrowed snapshot of time `at` has in addition to the counted ones.
@@ -105,7 +107,7 @@ def _counted(
     rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension: Dimension
 ) -> tuple[dict[str | None, BatchContent], bool]:
     """Return by one query the contents as if no good rows had ties, and whether some may have."""
-    is_good = F.col(KIND) != BAD
+    is_good = _is_good()
     # Times are collected as microseconds, which the time zone of this process cannot change.
     time = F.when(is_good, F.unix_micros(EFFECTIVE_AT))
     scope_values = {
@@ -120,7 +122,8 @@ def _counted(
     }
     totals = {
         "rows": F.count(F.lit(1)),
-        "bad_rows": F.count_if(~is_good),
+        "good_rows": F.count_if(is_good),
+        "bad_rows": F.count_if(F.col(KIND) == BAD),
         "nulled": F.sum(F.when(is_good, F.col(NULLED))),
         "unreadable": F.count_if(~F.col(KEY_READABLE)),
         **hash_halves(F.col(HASH)),
@@ -130,18 +133,26 @@ def _counted(
     }
     ties = repeated_numbers(rows.where(is_good).select(F.xxhash64(*tie_columns(dimension)).alias("n")))
     is_repeated = ties.agg((F.count(F.lit(1)) > 0).alias("is_repeated"))
-    by_batch = rows.groupBy(BATCH).agg(*[value.alias(name) for name, value in totals.items()])
-    collected = by_batch.unionByName(is_repeated, allowMissingColumns=True).collect()
-    contents = {row[BATCH]: _content(row, len(scopes)) for row in collected if row["rows"]}
+    by_batch = rows.groupBy(BATCH, (F.col(KIND) == FILTERED).alias(FILTERED))
+    counted = by_batch.agg(*[value.alias(name) for name, value in totals.items()])
+    collected = counted.unionByName(is_repeated, allowMissingColumns=True).collect()
+    contents = {row[BATCH]: _content(row, len(scopes)) for row in collected if row["rows"] and not row[FILTERED]}
+    for row in (row for row in collected if row[FILTERED]):
+        content = contents.get(row[BATCH], BatchContent(scopes=(frozenset(),) * len(scopes)))
+        contents[row[BATCH]] = replace(content, filtered=int(row["rows"]))
     return contents, any(row["is_repeated"] for row in collected)
 
 
+def _is_good() -> Column:
+    """Return whether a row asserts something about its entity: it is not bad, filtered or absent."""
+    return ~F.col(KIND).isin(BAD, FILTERED, ABSENT)
+
+
 def _content(row: Row, scopes: int) -> BatchContent:
-    good_rows = int(row["rows"]) - int(row["bad_rows"])
     return BatchContent(
         rows=int(row["rows"]),
         bad_rows=int(row["bad_rows"]),
-        entities=good_rows,
+        entities=int(row["good_rows"]),
         nulled=int(row["nulled"] or 0),
         unreadable=int(row["unreadable"]),
         hash=hash_sum(row),
@@ -153,7 +164,8 @@ def _content(row: Row, scopes: int) -> BatchContent:
 
 def _ties(rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension) -> DataFrame:
     """Return `_batch`, `entities`, `repeated` and, if a channel is in file order, `hash` (`BatchContent`)."""
-    is_good = (F.col(KIND) != BAD).alias("_good")
+    is_good = _is_good().alias("_good")
+    rows = rows.where(F.col(KIND) != FILTERED)
     hashes = [_group_hash(in_file_order).alias("_h")] if in_file_order else []
     groups = rows.groupBy(*tie_columns(dimension), is_good, SOURCE, CHANNEL).agg(F.count(F.lit(1)).alias("_n"), *hashes)
     sums = [F.sum("_h").cast("string").alias("hash")] if in_file_order else []
@@ -165,7 +177,7 @@ def _ties(rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension) -
 def _group_hash(in_file_order: Sequence[str]) -> Column:
     """Return the hash of the rows with one position."""
     unordered = F.sum(F.col(HASH).cast("decimal(38,0)"))
-    is_tie = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order)) & (F.col(KIND) != BAD)
+    is_tie = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order)) & _is_good()
     hashes = F.array_sort(F.collect_list(F.when(is_tie, F.struct(ROW_ORDER, HASH))))
     in_order = F.xxhash64(F.transform(hashes, lambda row: row[HASH])).cast("decimal(38,0)")
     return F.when(F.size(hashes) > 1, in_order).otherwise(unordered)

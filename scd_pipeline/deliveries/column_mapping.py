@@ -12,8 +12,9 @@ from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration import Column as DeclaredColumn
-from scd_pipeline.deliveries.expressions import DELETES, AnalyzedExpressions
+from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
+from scd_pipeline.expressions import quote_name
 
 _TypedColumn = tuple[DeclaredColumn, T.DataType]
 
@@ -28,7 +29,8 @@ class ColumnMapping:
         missing: The required columns that it lacks.
         undeclared: Its columns that the declaration does not name.
         has_lines: Whether it has the columns `_scd_line` and `_scd_problem`, for records that do not parse.
-        columns: The column or expression, and its type, of each key column and each provided attribute.
+        columns: The column or expression, and its type, of each key column, each provided attribute and each column of
+            the channel.
     """
 
     fields: tuple[T.StructField, ...]
@@ -48,10 +50,6 @@ class ColumnMapping:
         """The reason why a record does not parse; NULL for a parsed row."""
         return F.col(PROBLEM) if self.has_lines else F.lit(None).cast("string")
 
-    def column_type(self, name: str) -> T.DataType:
-        """Return the type of a delivered column; case does not matter."""
-        return next(field.dataType for field in self.fields if field.name.lower() == name.lower())
-
 
 @dataclass(frozen=True, slots=True)
 class _Delivered:
@@ -61,18 +59,31 @@ class _Delivered:
     types: Mapping[str, T.DataType]
     expressions: AnalyzedExpressions
 
-    def column(self, name: str) -> _TypedColumn | None:
-        """Return the first existing column of those that an attribute is read from, or its expression."""
-        column = self.source.column(name)
-        if column.expression:
+    def column(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
+        """Return the first existing one of the columns that `name` is read from, or its expression."""
+        if declared.expression:
             unresolved = name in self.expressions.unresolved
-            return None if unresolved else (column, self.expressions.types[name])
-        first = next((candidate for candidate in column.from_ if candidate.lower() in self.types), None)
-        return None if first is None else (replace(column, from_=(first,)), self.types[first.lower()])
+            return None if unresolved else (declared, self.expressions.types[name])
+        matches = (self._existing(candidate, declared) for candidate in declared.from_)
+        return next((match for match in matches if match is not None), None)
 
-    def missing_column(self, name: str) -> str:
+    def _existing(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
+        """Return the column of this name; without one, the field inside of a struct at this path, as an expression."""
+        if name.lower() in self.types:
+            return replace(declared, from_=(name,)), self.types[name.lower()]
+        first, *fields = name.split(".")
+        data_type = self.types.get(first.lower())
+        for field_name in fields:
+            inner = data_type.fields if isinstance(data_type, T.StructType) else []
+            data_type = next((f.dataType for f in inner if f.name.lower() == field_name.lower()), None)
+        if data_type is None:
+            return None
+        path = ".".join(quote_name(part) for part in (first, *fields))
+        return replace(declared, from_=(), expression=path), data_type
+
+    def missing_column(self, name: str, declared: DeclaredColumn) -> str:
         """Return what the delivery would need for `column` to return one, for an error."""
-        return self.expressions.unresolved.get(name) or " or ".join(self.source.column(name).from_)
+        return self.expressions.unresolved.get(name) or " or ".join(declared.from_)
 
 
 def map_columns(
@@ -92,21 +103,22 @@ def map_columns(
     delivered = _Delivered(source, {field.name.lower(): field.dataType for field in own}, expressions)
     columns: dict[str, _TypedColumn] = {}
     missing = []
-    for name in dimension.key_names:
-        if (column := delivered.column(name)) is None:
-            missing.append(delivered.missing_column(name))
+    required = {**{name: source.column(name) for name in dimension.key_names}, **channel_columns(channel)}
+    for name, declared in required.items():
+        if (column := delivered.column(name, declared)) is None:
+            missing.append(delivered.missing_column(name, declared))
         else:
             columns[name] = column
-    missing += [name for name in _channel_columns(channel) if name.lower() not in delivered.types]
-    missing += [text for name, text in expressions.unresolved.items() if name == DELETES]
+    missing += [text for name, text in expressions.unresolved.items() if name in (DELETES, ROWS)]
     provided = []
     for attribute in (a for a in dimension.source_attributes(source.name) if a.is_delivered):
-        column = delivered.column(attribute.name)
+        declared = source.column(attribute.name)
+        column = delivered.column(attribute.name, declared)
         fallback = _missing_rule(attribute, channel)
         if column is None and fallback == "reject":
-            missing.append(delivered.missing_column(attribute.name))
+            missing.append(delivered.missing_column(attribute.name, declared))
         if column is None and fallback == "null":
-            column = (DeclaredColumn(expression="NULL", default=source.column(attribute.name).default), T.NullType())
+            column = (DeclaredColumn(expression="NULL", default=declared.default), T.NullType())
         if column is not None:
             columns[attribute.name] = column
             provided.append(attribute.name)
@@ -120,20 +132,15 @@ def _missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:
     return "not_provided" if is_partial else attribute.missing
 
 
-def _channel_columns(channel: Snapshot | Feed) -> list[str]:
-    names = (channel.effective_at, channel.sequence, channel.reason, channel.actor, channel.correlation_id)
-    return [name for name in names if name is not None]
-
-
 def undeclared_columns(
     names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> tuple[str, ...]:
     """Return the columns that the declaration neither names nor uses in an expression."""
     targets = [*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if not a.derived)]
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
-    used |= {name.lower() for name in (*_channel_columns(channel), channel.partition) if name}
-    expressions = [column.expression or "" for column in source.columns.values()]
-    expressions.append((channel.deletes or "") if isinstance(channel, Feed) else "")
+    used |= {name.lower() for name in (*channel.column_names, channel.partition) if name}
+    used |= {name.partition(".")[0] for name in used}
+    expressions = [*(column.expression or "" for column in source.columns.values()), *channel.expressions]
     return tuple(name for name in names if name.lower() not in used and not _mentions(expressions, name))
 
 

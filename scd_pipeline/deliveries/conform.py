@@ -34,12 +34,16 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration.source import SEQUENCE_BITS
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.column_mapping import ColumnMapping
+from scd_pipeline.deliveries.expressions import column_label, sequence_part
 from scd_pipeline.deliveries.row_columns import (
+    ABSENT,
     DELIVERY,
+    FILTERED,
     HASH,
     KEY_READABLE,
     LINE,
@@ -55,8 +59,11 @@ from scd_pipeline.history.batch import Batch, rank
 _OUTSIDE_SCOPE = "outside of the delivery's scope"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
+_IS_FILTERED = "_is_filtered"
 _DELIVERED = "_delivered"
 _SAME_BITS = (T.DateType, T.TimestampType, T.TimestampNTZType, T.BooleanType)
+# The name of a binary log's file, which ends in its number of six or more digits.
+_LOG_FILE = r"^[A-Za-z][\w.-]*\.(\d{6,18})$"
 _WITH_NULLS = {"ignoreNullFields": "false"}
 _WITH_MICROSECONDS = {
     **_WITH_NULLS,
@@ -101,6 +108,8 @@ def conform(
 
     A bad row is one with: text that does not parse, NULL in the business key, a value that cannot be cast, a missing
     time or one outside of the dimension's time, or a key outside of its batch's scope. A default replaces NULL first.
+    The kind of a row that the condition `rows` excludes is "filtered", and that of a row of a snapshot for which
+    `deletes` is true "absent"; text that does not parse is a bad row in any case.
 
     Returns:
         The columns of change records, `_scd_hash`, `_key_readable`, `_scd_nulled`, and `_scd_row_order`, which is NULL
@@ -119,8 +128,10 @@ def conform(
     typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, *record, delivered)
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _is_key_readable(dimension))
     first_problems = F.when(F.col(_CAST_PROBLEMS) != "", F.col(_CAST_PROBLEMS))
-    reason = F.concat_ws("; ", first_problems, *_time_problems(channel, dimension), *_scope_problems(channel))
-    typed = typed.withColumn(BAD_REASON, F.coalesce(F.col(PROBLEM), F.when(reason != "", reason)))
+    later_problems = (*_sequence_problems(channel), *_time_problems(channel, dimension), *_scope_problems(channel))
+    reason = F.concat_ws("; ", first_problems, *later_problems)
+    bad_reason = F.coalesce(F.col(PROBLEM), F.when((reason != "") & ~F.col(_IS_FILTERED), reason))
+    typed = typed.withColumn(BAD_REASON, bad_reason)
     text = F.coalesce(F.col(LINE), _row_text())
     records = _change_record_columns(mapping, source, channel, dimension, text)
     return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
@@ -169,18 +180,30 @@ class _Values:
 
 @dataclass(frozen=True, slots=True)
 class _CastColumn:
-    """A column to cast: its mapping, its delivered and its declared type, and how a bad value is treated."""
+    """A column to cast: its mapping, its delivered and its declared type, and how a bad value is treated.
+
+    `is_sequence` is true for a part of a sequence.
+    """
 
     declared: DeclaredColumn
     physical: T.DataType
     data_type: DataType
     is_personal: bool = False
     is_null_if_bad: bool = False
+    is_sequence: bool = False
 
     @property
     def delivered(self) -> Column:
         """The delivered value."""
         return F.expr(self.declared.expression) if self.declared.expression else col(self.declared.from_[0])
+
+    @property
+    def comparable(self) -> Column:
+        """The value to cast: that of a log file's name is its number, because names do not sort as their numbers do."""
+        if not self.is_sequence or not isinstance(self.physical, T.StringType):
+            return self.delivered
+        number = F.regexp_extract(self.delivered, _LOG_FILE, 1)
+        return F.when(number != "", number).otherwise(self.delivered)
 
     def with_default(self, value: Column) -> Column:
         """Return the value; the declared default if the delivered one is NULL."""
@@ -204,14 +227,10 @@ def _columns_to_cast(
             columns[attribute.name] = _CastColumn(
                 declared, physical, attribute.data_type, attribute.personal, is_null_if_bad
             )
-    if channel.effective_at:
-        pattern, unit = channel.effective_at_format, channel.effective_at_unit
-        time = DeclaredColumn(channel.effective_at, pattern, unit=unit, round=channel.effective_at_round)
-        physical = mapping.column_type(channel.effective_at)
-        columns[EFFECTIVE_AT] = _CastColumn(time, physical, parse_type("timestamp"))
-    if channel.sequence:
-        physical = mapping.column_type(channel.sequence)
-        columns[SEQUENCE] = _CastColumn(DeclaredColumn(channel.sequence), physical, parse_type(channel.sequence_type))
+    if channel.time_column is not None:
+        columns[EFFECTIVE_AT] = _CastColumn(*mapping.columns[EFFECTIVE_AT], parse_type("timestamp"))
+    for name in map(sequence_part, range(len(channel.sequence_columns))):
+        columns[name] = _CastColumn(*mapping.columns[name], parse_type(channel.sequence_type), is_sequence=True)
     return columns
 
 
@@ -221,7 +240,7 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
     columns, problems, nulled = [], [], [F.lit(0)]
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
         options = CastOptions(source.timezone, column.declared.format, column.declared.unit, column.declared.round)
-        result = cast(column.delivered, column.physical, column.data_type, options)
+        result = cast(column.comparable, column.physical, column.data_type, options)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
         value = column.with_default(value)
         # A delete provides no attribute, so it does not matter what its attributes contain.
@@ -234,14 +253,20 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
             is_missing = column.delivered.isNull() & value.isNull() & ~is_deleted
             problems.append(F.when(is_missing, F.lit(f"{name} is missing")))
         columns.append(value.alias(name))
-    texts = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
-    columns += [_text_of_row_or_delivery(name, physical, mapping).alias(name) for name, physical in texts.items()]
-    return _Values([*columns, is_deleted.alias(_DELETED)], problems, sum_of(nulled))
+    columns += [_text_of_row_or_delivery(name, mapping).alias(name) for name in (REASON, ACTOR, CORRELATION_ID)]
+    columns += [is_deleted.alias(_DELETED), _is_filtered(mapping, channel).alias(_IS_FILTERED)]
+    return _Values(columns, problems, sum_of(nulled))
 
 
 def _is_deleted(channel: Snapshot | Feed) -> Column:
-    deletes = isinstance(channel, Feed) and channel.deletes
-    return F.coalesce(F.expr(deletes), F.lit(False)) if deletes else F.lit(False)
+    return F.coalesce(F.expr(channel.deletes), F.lit(False)) if channel.deletes else F.lit(False)
+
+
+def _is_filtered(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
+    """Return whether the condition `rows` excludes a row; it cannot exclude text that does not parse."""
+    if not channel.rows:
+        return F.lit(False)
+    return mapping.problem.isNull() & ~F.coalesce(F.expr(channel.rows), F.lit(False))
 
 
 def _required_attributes(channel: Snapshot | Feed, dimension: Dimension) -> set[str]:
@@ -250,24 +275,24 @@ def _required_attributes(channel: Snapshot | Feed, dimension: Dimension) -> set[
     return {attribute.name for attribute in dimension.attributes if attribute.required}
 
 
-def _text_of_row_or_delivery(name: str, physical: str | None, mapping: ColumnMapping) -> Column:
+def _text_of_row_or_delivery(name: str, mapping: ColumnMapping) -> Column:
     """Return the text in the row's column; the delivery's text if that is NULL or there is no column."""
     delivery_text = F.col(DELIVERY)[name.lstrip("_")]
-    if not physical:
+    if name not in mapping.columns:
         return delivery_text
-    text = cast(col(physical), mapping.column_type(physical), parse_type("string"), CastOptions()).value
+    column = _CastColumn(*mapping.columns[name], parse_type("string"))
+    text = cast(column.delivered, column.physical, column.data_type, CastOptions()).value
     return F.coalesce(text, delivery_text)
 
 
 def _cast_problem(name: str, is_bad: Column, column: _CastColumn) -> Column:
     """Return why a value was not accepted, without a personal value (S31)."""
-    label = {EFFECTIVE_AT: "effective_at", SEQUENCE: "sequence"}.get(name, name)
     text = F.make_valid_utf8(F.left(column.delivered.cast("string"), F.lit(60)))
     value = F.lit("its value") if column.is_personal else F.concat(F.lit("'"), text, F.lit("'"))
     lacks_unit = isinstance(column.physical, T.NumericType) and not column.declared.unit
     expected = column.data_type.ddl()
     expected += " without a unit" if lacks_unit and expected in TIME_TYPES else ""
-    return F.when(is_bad, F.concat(F.lit(f"{label}: cannot cast "), value, F.lit(f" to {expected}")))
+    return F.when(is_bad, F.concat(F.lit(f"{column_label(name)}: cannot cast "), value, F.lit(f" to {expected}")))
 
 
 # -- Problems of keys, times and scopes
@@ -291,6 +316,19 @@ def _time_problems(channel: Snapshot | Feed, dimension: Dimension) -> list[Colum
     problems.append(F.when(time < F.lit(first).cast("timestamp"), F.lit(f"{name} is before {first}")))
     end = dimension.computed_open_end
     problems.append(F.when(time >= F.lit(end).cast("timestamp"), F.lit(f"{name} is not before {end}")))
+    return problems
+
+
+def _sequence_problems(channel: Snapshot | Feed) -> list[Column]:
+    """Return the problems of the parts of a sequence that do not fit their share of the stored number."""
+    bits = SEQUENCE_BITS[max(len(channel.sequence_columns), 1)]
+    if len(bits) == 1:
+        return []
+    problems = []
+    for index, width in enumerate(bits):
+        highest = 2**width - 2
+        text = f"sequence: column {index + 1} is not between 0 and {highest}"
+        problems.append(F.when(~F.col(sequence_part(index)).between(0, highest), F.lit(text)))
     return problems
 
 
@@ -318,7 +356,8 @@ def _change_record_columns(
     delivery_time = F.col(DELIVERY)["at"]
     row_time = F.col(EFFECTIVE_AT) if channel.effective_at else delivery_time
     has_row_times = channel.name == "snapshot" and bool(channel.effective_at)
-    kind = F.when(is_bad, BAD).when(F.col(_DELETED), DELETE).otherwise(UPSERT)
+    deleted = ABSENT if isinstance(channel, Snapshot) else DELETE
+    kind = F.when(is_bad, BAD).when(F.col(_IS_FILTERED), FILTERED).when(F.col(_DELETED), deleted).otherwise(UPSERT)
     if has_row_times:
         effective_at = F.when(is_bad, delivery_time).otherwise(row_time)
     else:
@@ -345,10 +384,20 @@ def _change_record_columns(
 
 
 def _sequence(channel: Snapshot | Feed, is_bad: Column) -> Column:
-    if not channel.sequence:
+    """Return the sequence as one number, in which NULL is before every value.
+
+    Of several parts, each has a fixed number of bits, so that the numbers sort as the parts do, in any batch.
+    """
+    parts = [F.col(sequence_part(index)) for index in range(len(channel.sequence_columns))]
+    if not parts:
         return F.lit(None).cast("bigint")
-    number = F.unix_micros(SEQUENCE) if channel.sequence_type == "timestamp" else F.col(SEQUENCE)
-    return F.when(~is_bad, number)
+    if len(parts) == 1:
+        number = F.unix_micros(parts[0]) if channel.sequence_type == "timestamp" else parts[0]
+        return F.when(~is_bad, number)
+    number = F.lit(0).cast("bigint")
+    for part, width in zip(parts, SEQUENCE_BITS[len(parts)], strict=True):
+        number = F.shiftleft(number, width) + F.coalesce(part + 1, F.lit(0))
+    return F.when(~is_bad & F.coalesce(*parts).isNotNull(), number)
 
 
 def _wrapped(mapping: ColumnMapping, channel: Snapshot | Feed, dimension: Dimension, is_bad: Column) -> list[Column]:

@@ -35,6 +35,12 @@ def infer_json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequ
     return [field for field in rows.schema.fields if field.name != LINE]
 
 
+def has_only_nulls(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> bool:
+    """Return whether each text of JSON files without columns is `null`, as the file of a few tombstones is."""
+    options = TextOptions(declared_options(channel))
+    return not options.is_wide and _texts(spark, options, paths).where(~F.trim(TEXT).isin("", "null")).isEmpty()
+
+
 def find_empty_objects(
     spark: SparkSession, channel: Snapshot | Feed, path: str, names: Collection[str]
 ) -> list[T.StructField]:
@@ -63,7 +69,9 @@ def read_json(
     """Return the objects of JSON files, in the columns of `with_problems`.
 
     With the option `multiLine` each file is one text, otherwise each line. A text is one object, or an array of
-    objects; any other text is a bad row. Spark's own reader would drop text after the first object.
+    objects; any other text is a bad row. Spark's own reader would drop text after the first object. If the channel
+    has the condition `rows`, the text `null` is a row without values, to which the condition applies: message queues
+    mark deletes by such tombstones.
 
     Args:
         spark: The session.
@@ -79,6 +87,9 @@ def read_json(
     is_valid = F.is_valid_utf8(TEXT)
     row = T.StructType(list(fields))
     objects = _objects(F.when(is_valid, F.col(TEXT)), row, options)
+    if channel.rows:
+        no_fields = F.array(F.lit(None).cast(row))
+        objects = F.when(F.trim(TEXT) == "null", no_fields).otherwise(objects)
     problem = F.when(~is_valid, F.lit(NOT_UTF8.format("line"))).when(F.col(_OBJECTS).isNull(), F.lit(_NO_OBJECT))
     no_object = F.array(F.lit(None).cast(row))
     order = F.struct(F.col(ROW_ORDER)["block"].alias("block"), _order_in_block().alias("row"))

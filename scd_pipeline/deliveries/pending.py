@@ -25,6 +25,7 @@ class PendingDelivery:
         tied_rows: The number of rows that have the key and the position of another row.
         bad_reason: The reason of one of its bad rows.
         nulled_values: The number of values that are NULL because they do not cast.
+        filtered_rows: The number of rows that the channel's condition `rows` excludes.
         duplicate: How many earlier deliveries of the load have the same batch id.
         changes_only: Whether only the rows are read that its version of a table inserted or updated.
     """
@@ -37,6 +38,7 @@ class PendingDelivery:
     tied_rows: int = 0
     bad_reason: str = ""
     nulled_values: int = 0
+    filtered_rows: int = 0
     duplicate: int = 0
     changes_only: bool = False
 
@@ -71,6 +73,7 @@ class PendingDelivery:
             batch.deleted,
             undeclared=self.column_mapping.undeclared if self.column_mapping else (),
             nulled_values=self.nulled_values,
+            filtered_rows=self.filtered_rows,
         )
         if rejection is None:
             return result

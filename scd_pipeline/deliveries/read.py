@@ -22,14 +22,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
-from scd_pipeline.declaration import Dimension, Feed, Source
+from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.types import Map, Struct, parse_type
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns, undeclared_columns
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, scan_csv
+from scd_pipeline.deliveries.debezium import unfold_events
 from scd_pipeline.deliveries.expressions import analyze_expressions
-from scd_pipeline.deliveries.json_files import find_empty_objects, infer_json_fields
+from scd_pipeline.deliveries.json_files import find_empty_objects, has_only_nulls, infer_json_fields
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
 from scd_pipeline.deliveries.pending import PendingDelivery
@@ -154,7 +155,8 @@ def compute_narrowed(
         return None
     group = opened.groups[0]
     batch = group.members[0].batch
-    if not can_read_narrowed(batch, stored, state, dimension):
+    has_uncounted = may_have_uncounted_rows(group.members[0].channel)
+    if has_uncounted or not can_read_narrowed(batch, stored, state, dimension):
         return None
     try:
         with _translate_read_errors("UNREADABLE_DELIVERY"):
@@ -165,6 +167,11 @@ def compute_narrowed(
         return None
     rejected = {delivery.number: _reject(delivery, error) for delivery, error in opened.failures}
     return ReadResult(narrowed.rows, group.members, rejected, narrowed)
+
+
+def may_have_uncounted_rows(channel: Snapshot | Feed) -> bool:
+    """Return whether the channel declares which rows do not count, or which rows of a snapshot count as absent."""
+    return bool(channel.rows or (isinstance(channel, Snapshot) and channel.deletes))
 
 
 _Tables = dict[str, tuple[StructField, ...] | None]
@@ -313,8 +320,11 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         frame = _frame(spark, members, shape)
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
-        if not fields and _may_lack_columns(first) and frame.isEmpty():
+        if not fields and _may_lack_columns(first) and _has_no_rows(spark, frame, members):
             return _with_column_mapping(members, _no_rows(spark, dimension), _empty_mapping(source, dimension), shape)
+        if first.channel.format == "debezium":
+            frame = unfold_events(frame)
+            fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
     if shape.layout is not None:
         repeated = repeated_columns(first.channel, shape.layout)
         undeclared = undeclared_columns(repeated, source, first.channel, dimension)
@@ -374,7 +384,15 @@ def _may_lack_columns(delivery: PendingDelivery) -> bool:
     """
     if delivery.delivery.frame is not None:
         return isinstance(delivery.channel, Feed)
-    return delivery.channel.format == "json"
+    return delivery.channel.is_json
+
+
+def _has_no_rows(spark: SparkSession, frame: DataFrame, members: Sequence[PendingDelivery]) -> bool:
+    """Return whether deliveries without columns have no rows, or only texts `null` that the channel excludes."""
+    if frame.isEmpty():
+        return True
+    channel, paths = members[0].channel, [str(member.delivery.path) for member in members]
+    return bool(channel.rows) and _is_read_by_path(members[0]) and has_only_nulls(spark, channel, paths)
 
 
 def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
@@ -445,7 +463,7 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension,
             if layout.problem:
                 raise _Unreadable("UNREADABLE_DELIVERY", reason=layout.problem)
             return _Shape((*key, *layout.key, *alone), layout=layout)
-        if delivery.channel.format == "json":
+        if delivery.channel.is_json:
             fields = infer_json_fields(spark, delivery.channel, [path])
             absent = _absent_objects(fields, dimension.source(delivery.batch.source), dimension)
             fields += find_empty_objects(spark, delivery.channel, path, absent)

@@ -54,7 +54,7 @@ def read_path(
     """
     if channel.format == "csv":
         return read_csv(spark, channel, paths, layout or _readable_layout(scan_csv(spark, channel, paths)))
-    if channel.format == "json":
+    if channel.is_json:
         fields = infer_json_fields(spark, channel, paths) if fields is None else fields
         if fields:
             rows = read_json(spark, channel, paths, fields)

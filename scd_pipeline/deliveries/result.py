@@ -49,7 +49,8 @@ class BatchResult:
         delivery: The name of the delivery.
         outcome: `accepted`; `unchanged` (a retry); `superseded` (a higher revision is current); `missing` (a table
             version whose files no longer exist); or `rejected`.
-        rows: The number of delivered rows.
+        rows: The number of delivered rows, without filtered ones.
+        filtered_rows: The number of rows that the channel's condition `rows` excludes.
         bad_rows: The number of rows that were quarantined.
         nulled_values: The number of values that are NULL because they do not cast (`on_bad_value: null`).
         new, changed, deleted: The number of change records by change (`ChangeCounts`); a snapshot without row times has
@@ -80,6 +81,7 @@ class BatchResult:
     fix: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
     nulled_values: int = 0
+    filtered_rows: int = 0
 
     @property
     def delivery_key(self) -> DeliveryKey:
@@ -91,6 +93,7 @@ class BatchResult:
         if self.outcome == "accepted":
             text += f", {pluralize(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.deleted} deleted"
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
+            text += f", {self.filtered_rows} filtered" if self.filtered_rows else ""
             text += f", {pluralize(self.nulled_values, 'bad value')} set to NULL" if self.nulled_values else ""
         if self.undeclared:
             text += f"; {undeclared_summary(self.undeclared)}"

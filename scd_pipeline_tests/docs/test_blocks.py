@@ -70,7 +70,7 @@ def test_every_block_of_yaml_is_of_a_kind_that_is_tested() -> None:
 
 def test_every_block_has_a_language_that_is_tested_or_shown_as_text() -> None:
     languages = {block.language for block in all_blocks() if not is_foreign(block)}
-    assert languages <= {"csv", "python", "sh", "text", "toml", "yaml"}
+    assert languages <= {"csv", "json", "python", "sh", "text", "toml", "yaml"}
 
 
 @pytest.mark.parametrize("block", DECLARATIONS, ids=block_id)

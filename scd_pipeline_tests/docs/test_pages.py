@@ -28,6 +28,7 @@ RUN = (
     pytest.param("tutorial.md", marks=pytest.mark.slow),
     pytest.param("how-to/facts.md", marks=pytest.mark.slow),
     pytest.param("how-to/bad-rows.md", marks=pytest.mark.slow),
+    pytest.param("how-to/change-feeds.md", marks=pytest.mark.slow),
     pytest.param("how-to/rejected-deliveries.md", marks=pytest.mark.slow),
 )
 

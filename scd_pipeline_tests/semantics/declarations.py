@@ -144,3 +144,17 @@ PARTNER = declare(
     deleted_rows: remove
     """
 )
+
+VENDOR = declare(
+    """
+    dimension: dim_vendor
+    business_key: {id: int}
+    sources:
+      crm:
+        snapshot: {deletes: "op = 'D'"}    # a soft delete: the row stays in the extract with a flag
+        bad_row_limit: 0.5
+    attributes:
+      name: 2
+      score: {scd: 1, type: int, missing: not_provided}
+    """
+)

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline import queries
 from scd_pipeline.columns import BATCH, EFFECTIVE_AT, KIND
-from scd_pipeline.declaration import Dimension, Feed, Snapshot
+from scd_pipeline.declaration import Dimension, Snapshot
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
@@ -57,8 +57,8 @@ def physical_columns(batch: DeliveredBatch, dimension: Dimension) -> list[str]:
     """The columns of the file: those of the table, and those that the channel declares in addition."""
     channel = dimension.source(batch.source).channel(batch.channel)
     declared = [channel.sequence, channel.reason]
-    declared.append("op" if isinstance(channel, Feed) and channel.deletes else None)
-    return sorted({*batch.columns, *(name for name in declared if name)})
+    declared.append("op" if channel.deletes else None)
+    return sorted({*batch.columns, *(name for name in declared if isinstance(name, str))})
 
 
 def write(batch: DeliveredBatch, dimension: Dimension, path: Path, fixed: Mapping[str, str]) -> None:

@@ -120,6 +120,8 @@ RULES: dict[str, Rule] = {
         record.
         """,
         (
+            "A sequence of several columns is ordered by the first of them that differs. The name of a binary log's "
+            "file is its number. A number beyond the bits of its column makes a bad row.",
             "Names of deliveries, and revisions, are compared as dates if they are dates, as numbers if they are "
             "whole numbers, otherwise as text. Dates sort before numbers, and numbers before text. `1` and `01` are "
             "different names, and `1` is first.",
@@ -307,6 +309,8 @@ RULES: dict[str, Rule] = {
         """,
         (
             "A delete provides no values, even if its row contains some.",
+            "A row of a snapshot that its channel's `deletes` flags counts as absent: its entity is deleted as if the "
+            "snapshot omitted it, unless another row of the snapshot has the entity.",
             "With `deleted_rows: new_version`, a delete also opens a version, with `is_deleted` and the values before. "
             "It is current until the entity returns, and facts of that time get its key. Queries of current rows and "
             "of rows as of a time omit it.",
@@ -470,6 +474,8 @@ RULES: dict[str, Rule] = {
             "digits than the type can distinguish (17 or 9).",
             "Bad rows are stored in the change log. Those of a superseded revision are superseded too.",
             "In a feed, a bad row has no effect.",
+            "A row that the channel's condition `rows` excludes has no effect at all: it is counted as filtered, and "
+            "is neither a bad row nor present in a snapshot.",
             "A line of a CSV file with fewer or more fields than the header, with a quote that is not doubled, or with "
             "bytes that are not UTF-8, is a bad row, and so is a line of a JSON file that is not an object or has "
             "text after it. Its fields may be in other columns, so its key cannot be read.",
@@ -493,7 +499,8 @@ RULES: dict[str, Rule] = {
         unless declared otherwise (`unreadable_keys: retire`).
         """,
         (
-            "Quarantined rows count as present. The guard does not apply to deletes of a feed.",
+            "Quarantined rows count as present, and flagged rows as omitted. The guard does not apply to deletes of a "
+            "feed.",
             "The scope of a snapshot is passed with the delivery; otherwise it is the set of distinct values in its "
             "rows, including quarantined rows whose key can be read. In the latter case a snapshot without rows "
             "covers no entity.",

@@ -326,7 +326,7 @@ def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
         batch.delivery,
         int(batch.revision),
         batch.at or dt.datetime(2024, 12, 31),
-        tuple(_oracle_row(row, dimension, channel, attributes) for row in batch.rows),
+        tuple(_oracle_row(row, dimension, channel, attributes) for row in batch.rows if not _is_absent(row, channel)),
         has_row_times=channel.effective_at is not None,
         scope_columns=scope,
         scope_values=_scope_values(batch, dimension, scope),
@@ -344,10 +344,15 @@ def _scope_values(batch: DeliveredBatch, dimension: Dimension, scope: Sequence[s
     return tuple((cast(value, types[scope[0]]),) for value in batch.scope)
 
 
+def _is_absent(row: Texts, channel: Snapshot | Feed) -> bool:
+    """Whether a row of a snapshot has the flag by which its entity counts as absent."""
+    return isinstance(channel, Snapshot) and channel.deletes is not None and row.get("op") == "D"
+
+
 def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attributes: Iterable[Attribute]) -> o.Row:
     values = {a.name: cast(row[a.name], a.type) for a in attributes}
-    time = cast(row.get(channel.effective_at or ""), "timestamp")
-    sequence = cast(row.get(channel.sequence or ""), "bigint")
+    time = cast(row.get(str(channel.effective_at or "")), "timestamp")
+    sequence = cast(row.get(str(channel.sequence or "")), "bigint")
     deleted = isinstance(channel, Feed) and channel.deletes is not None and row.get("op") == "D"
     bad = o.BAD in (time, sequence, *(() if deleted else values.values()))
     return o.Row(

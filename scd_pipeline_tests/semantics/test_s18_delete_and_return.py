@@ -1,6 +1,6 @@
 """S18: a delete closes a version and removes no row; provided values stay in effect."""
 
-from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER, MEMBER
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER, MEMBER, VENDOR
 from scd_pipeline_tests.semantics.specification import Case, case, feed, long_case, requirement, rule, snapshots
 
 
@@ -241,6 +241,47 @@ def test_a_delete_can_open_a_version_of_its_own() -> Case:
         | Kiel | 2024-03-01     | 2024-04-01   | 3       | false        | true       | deleted_in_source |
         | Kiel | 2024-04-01     | 2024-05-01   | 4       | false        | false      | source_load       |
         | Kiel | 2024-05-01     | OPEN         | 5       | true         | true       | deleted_in_source |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S18", "S26")
+@case
+def test_a_row_of_a_snapshot_that_is_flagged_as_deleted_counts_as_absent() -> Case:
+    """Vendor 3 is removed from the extract itself. What a flagged row contains does not matter."""
+    return Case(
+        VENDOR,
+        snapshots(
+            """
+            | delivery | at         | id | op | name | score |
+            | 1        | 2024-01-01 | 1  |    | Acme | 1     |
+            | 1        | 2024-01-01 | 2  |    | Beta | 1     |
+            | 1        | 2024-01-01 | 3  |    | Core | 1     |
+            | 2        | 2024-01-02 | 1  |    | Acme | 1     |
+            | 2        | 2024-01-02 | 2  | D  | Beta | many  |
+            | 2        | 2024-01-02 | 4  | D  | Dune | 1     |
+            | 2        | 2024-01-02 | 3  | D  | Cora | 1     |
+            | 2        | 2024-01-02 | 3  |    | Core | 1     |
+            | 3        | 2024-01-03 | 1  |    | Acme | 1     |
+            | 3        | 2024-01-03 | 2  | D  | Beta | 1     |
+            | 4        | 2024-01-04 | 1  |    | Acme | 1     |
+            | 4        | 2024-01-04 | 2  |    | Beta | 1     |
+            """
+        ),
+        becomes="""
+        | id | name | effective_from | effective_to |
+        | 1  | Acme | 2024-01-01     | OPEN         |
+        | 2  | Beta | 2024-01-01     | 2024-01-02   |
+        | 2  | Beta | 2024-01-04     | OPEN         |
+        | 3  | Core | 2024-01-01     | 2024-01-03   |
+        """,
+        results="""
+        | batch            | outcome  | code | rows | bad_rows | deleted |
+        | crm/snapshot/1/1 | accepted | ''   | 3    | 0        | 0       |
+        | crm/snapshot/2/1 | accepted | ''   | 5    | 0        | 1       |
+        | crm/snapshot/3/1 | accepted | ''   | 2    | 0        | 1       |
+        | crm/snapshot/4/1 | accepted | ''   | 2    | 0        | 0       |
         """,
         on_page=True,
     )

@@ -7,7 +7,7 @@ import pytest
 from scd_pipeline.declaration import RetireGuard
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.load import change_records
-from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, CUSTOMER, STORE
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, CUSTOMER, STORE, VENDOR
 from scd_pipeline_tests.semantics.engine import OwnTables, SharedTables
 from scd_pipeline_tests.semantics.specification import (
     Case,
@@ -82,6 +82,36 @@ def test_a_snapshot_that_omits_a_quarter_is_accepted() -> Case:
         | batch            | outcome  | code | new | changed | deleted |
         | crm/snapshot/1/1 | accepted | ''   | 24  | 0       | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 0   | 0       | 6      |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_flagged_rows_count_as_omitted_for_the_guard() -> Case:
+    """All 24 vendors are in the extract, but 7 of them are flagged as deleted."""
+    return Case(
+        VENDOR,
+        snapshots(
+            """
+            | delivery | at         | id     | op | name |
+            | 1        | 2024-01-01 | 1..24  |    | Acme |
+            | 2        | 2024-02-01 | 1..17  |    | Beta |
+            | 2        | 2024-02-01 | 18..24 | D  | Acme |
+            | 3        | 2024-03-01 | 1..18  |    | Acme |
+            | 3        | 2024-03-01 | 19..24 | D  | Acme |
+            """
+        ),
+        becomes="""
+        | id     | name | effective_from | effective_to |
+        | 1..18  | Acme | 2024-01-01     | OPEN         |
+        | 19..24 | Acme | 2024-01-01     | 2024-03-01   |
+        """,
+        results="""
+        | batch            | outcome  | code         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
+        | crm/snapshot/3/1 | accepted | ''           |
         """,
     )
 

@@ -40,6 +40,8 @@ required and NULL where missing: a required attribute cannot become NULL; remove
 deleted_at removed: the rows of deleted entities are removed; write `deleted_rows: keep`, or remove it
 column both: has both `from` and `expression`; keep one: the expression may name any column
 partition and versions: excludes `partition`; keep the one that distinguishes its deliveries
+effective_at with a format: has other options than `expression`; write `effective_at_format` beside it
+sequence of several times: excludes `sequence` of 2 columns, which are whole numbers; remove it, or order by one column
 effective_at_unit and format: excludes `effective_at_format`: a unit reads numbers, a format reads text; keep the one
   that fits the column
 nulls: a feed with `updates: full` provides all attributes; write `updates: partial` too, or remove it
@@ -84,7 +86,10 @@ reader option as a flag: option 'header' has the value True, which is not text; 
   "true" or "1"
 columns as a list: ['city'] is not a mapping; write a mapping of names to columns of the source
 column as a number: 5 is not a column; give the column's name, or a Column
-sequence as a number: 7 is not text; give text
+effective_at as a list: is a list; expected a column, or a mapping with an expression; write a column, or a mapping with
+  an expression
+sequence as a number: 7 is not a column, a mapping with an expression, or a list of them; give a column, a mapping with
+  an expression, or a list of them
 retire guard as text: '0.1' is not a number; give a share, such as 0.05 for 5 percent, or a RetireGuard
 sign-off in Python as text: 'Ann' is not a sign-off; give a SignOff
 sign-offs as text: 'Ann' is not a mapping; write a mapping of names to values
@@ -177,11 +182,12 @@ no sources: is missing; declare at least one source, with a snapshot or a feed
 source without channel: has neither a snapshot nor a feed; declare how it delivers, with one or both
 column empty expression: is empty; give text, or omit it
 format not implied: is missing and cannot be inferred from the suffix of 'landing/customers_{date}'; write one of
-  parquet, csv, json, delta
+  parquet, csv, json, delta, debezium
 null business key: has no value; add a value, or remove the option
 type null: has no value; write text, a number, or true or false, or remove the option
 null snapshot: has no value; write `{}` to pass frames, or remove the option
-effective_at null: has no value; write text, or remove the option
+sequence without an expression: has no expression; write `expression:` with SQL over the columns
+effective_at null: has no value; write a column, or a mapping with an expression, or remove the option
 role without a dimension: names no dimension; write `dimension:` with its name
 empty name: is missing; give the table's name, such as dim_customer
 sign-off without a name: is missing; name the person or the team
@@ -229,7 +235,7 @@ missing with an unknown choice: 'not_there' is not allowed; allowed: reject, not
 on_bad_value with an unknown choice: 'NULL!' is not allowed; allowed: quarantine, null
 deleted rows: 'drop' is not allowed; allowed: keep, remove, new_version
 unit: 'sec' is not allowed; allowed: s, ms, us
-format unknown: 'excel' is not allowed; allowed: parquet, csv, json, delta
+format unknown: 'excel' is not allowed; allowed: parquet, csv, json, delta, debezium
 sequence type: 'int' is not allowed; did you mean bigint? allowed: bigint, timestamp
 ties: 'last' is not allowed; did you mean last_row? allowed: reject, delete_wins, first_row, last_row
 effective_at_unit: 'seconds' is not allowed; allowed: s, ms, us
@@ -246,6 +252,7 @@ table property with the package's prefix: cannot be declared: the package stores
 time of day of a time: no date without a time of day is read from the path or from a partition; remove it, or write
   {date} in the path
 delivery zone of versions: no time is read from the path or from a partition; remove it, or write {date} in the path
+debezium as snapshots: events of Debezium are changes, not full extracts; write them under `feed`
 previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its previous value)
 deleted rows windows: a table with attributes of type 2 or 6 closes the version of a deleted entity; remove it: it is
   for tables with types 0, 1 and 3 only
@@ -295,6 +302,7 @@ sequence type alone: requires `sequence`; name the column in `sequence`
 effective_at_format alone: requires `effective_at`; name the column in `effective_at`
 
 # OUT_OF_RANGE
+sequence of four columns: has 4 columns; expected at most 3; write an expression that computes one number from them
 guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 guard at least: 0 is not a whole number of at least 1; give the least number of entities, such as 20
 rapid change negative: -1 is not a share; give a share, such as 0.5 for half of the entities

@@ -104,6 +104,7 @@ def test_a_date_is_that_of_the_delivery_whatever_its_time_of_day_is(text: str) -
         ("played_at\n", "played_at\nevent_at: now\n", 9, "event_at", "NOT_ALLOWED"),
         ("{feed: ", "{snapshot: ", 14, "sources.floor", "FACT_SOURCE"),
         ('"plays_{date}.csv"', '{deletes: "x"}', 14, "sources.floor.feed", "NOT_APPLICABLE"),
+        ('"plays_{date}.csv"', "{format: debezium}", 14, "sources.floor.feed.format", "NOT_APPLICABLE"),
         ('"plays_{date}.csv"', "{updates: partial}", 14, "sources.floor.feed.updates", "NOT_APPLICABLE"),
         ("plays_{date}", "plays_{delivery}", 14, "sources.floor.feed.path", "PATH_PLACEHOLDER"),
         ("fct_play", "fct play", 6, "fact", "INVALID_NAME"),

@@ -306,6 +306,11 @@ PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
         "sources.crm.columns.city",
         "INVALID_KIND",
     ),
+    "effective_at with a format": (
+        {"sources": Source("crm", feed=Feed(effective_at=Column(expression="a", format="yyyy")))},
+        "sources.crm.feed.effective_at",
+        "CONFLICTING_OPTIONS",
+    ),
     "sequence as a number": (
         {"sources": Source("crm", feed=Feed(sequence=7))},  # type: ignore[arg-type]
         "sources.crm.feed.sequence",

@@ -360,6 +360,30 @@ FEED |       effective_at |       sequence: seq\n      sequence_type: int\n     
 FEED |       effective_at |       sequence_type: timestamp\n      effective_at
 7 | sources.crm.feed.sequence_type | OPTION_REQUIRED
 
+# sequence of four columns
+FEED |       effective_at |       sequence: [a, b, c, d]\n      effective_at
+7 | sources.crm.feed.sequence | OUT_OF_RANGE
+
+# sequence of several times
+FEED |       effective_at |       sequence: [a, b]\n      sequence_type: timestamp\n      effective_at
+8 | sources.crm.feed.sequence_type | CONFLICTING_OPTIONS
+
+# sequence without an expression
+FEED |       effective_at |       sequence: [a, {}]\n      effective_at
+7 | sources.crm.feed.sequence | MISSING_VALUE
+
+# effective_at as a list
+FEED | {delivery}.json\n      effective_at: changed_at | {date}.json\n      effective_at: [a, b]
+7 | sources.crm.feed.effective_at | INVALID_KIND
+
+# effective_at with an unknown option
+FEED | effective_at: changed_at | effective_at: {expression: a, forma: b}
+7 | sources.crm.feed.effective_at.forma | UNKNOWN_OPTION
+
+# debezium as snapshots
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.json", format: debezium}
+5 | sources.crm.snapshot.format | NOT_APPLICABLE
+
 # ties
 FEED |       effective_at |       ties: last\n      effective_at
 7 | sources.crm.feed.ties | NOT_ALLOWED

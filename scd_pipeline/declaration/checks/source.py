@@ -13,6 +13,7 @@ from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name
 from scd_pipeline.declaration.patterns import pattern_problem
 from scd_pipeline.declaration.source import (
     PLACEHOLDERS,
+    SEQUENCE_BITS,
     TIES,
     TIME_PLACEHOLDERS,
     UNITS,
@@ -30,7 +31,7 @@ from scd_pipeline.declaration.yaml.options import COLUMN, FEED, RETIRE_GUARD, SN
 from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
 _ENCODINGS = ("utf-8", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
-FORMATS = ("parquet", "csv", "json", "delta")
+FORMATS = ("parquet", "csv", "json", "delta", "debezium")
 _TOO_LONG = 1_000_000  # hours, a century
 
 
@@ -150,6 +151,9 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
         _check_format(errors, path, draft)
     _check_skipped_lines(errors, path, draft)
     check_delivery_times(errors, path, draft)
+    if draft.format == "debezium" and isinstance(draft, Snapshot):
+        problem = "events of Debezium are changes, not full extracts"
+        errors.add("NOT_APPLICABLE", f"{path}.format", problem, "write them under `feed`")
     errors.choice(f"{path}.sequence_type", draft.sequence_type, ("bigint", "timestamp"))
     if draft.sequence_type == "timestamp" and draft.sequence is None:
         errors.add(
@@ -159,6 +163,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
             "name the column in `sequence`",
         )
     _check_ties(errors, f"{path}.ties", draft)
+    _check_sequence(errors, path, draft)
     _check_effective_at(errors, path, draft)
     if isinstance(draft, Feed):
         _check_feed(errors, path, draft)
@@ -188,7 +193,34 @@ def _check_effective_at(errors: ErrorCollector, path: str, channel: Channel) -> 
         for option in (option for option, is_declared in declared.items() if is_declared):
             errors.add("OPTION_REQUIRED", f"{path}.{option}", problem, "name the column in `effective_at`")
         return
+    _check_computed(errors, f"{path}.effective_at", channel.effective_at, "`effective_at_format` beside it")
     _check_time_reading(errors, path, channel.effective_at_format, channel.effective_at_unit, "effective_at_")
+
+
+def _check_sequence(errors: ErrorCollector, path: str, channel: Channel) -> None:
+    field, parts = f"{path}.sequence", channel.sequence
+    if not isinstance(parts, tuple):
+        return _check_computed(errors, field, parts, "`sequence_type` beside it")
+    most = max(SEQUENCE_BITS)
+    if not 2 <= len(parts) <= most:
+        problem = f"has {len(parts)} columns; expected at most {most}"
+        errors.add("OUT_OF_RANGE", field, problem, "write an expression that computes one number from them")
+    for part in parts:
+        _check_computed(errors, field, part, "an expression")
+    if channel.sequence_type != "bigint":
+        problem = f"excludes `sequence` of {len(parts)} columns, which are whole numbers"
+        errors.add("CONFLICTING_OPTIONS", f"{path}.sequence_type", problem, "remove it, or order by one column")
+    return None
+
+
+def _check_computed(errors: ErrorCollector, field: str, value: str | Column | None, options: str) -> None:
+    """Check that a column of a channel that is not a name is an expression, and nothing else."""
+    if not isinstance(value, Column):
+        return
+    if value.expression is None or not value.expression.strip():
+        errors.add("MISSING_VALUE", field, "has no expression", "write `expression:` with SQL over the columns")
+    elif value != Column(expression=value.expression):
+        errors.add("CONFLICTING_OPTIONS", field, "has other options than `expression`", f"write {options}")
 
 
 def _check_time_reading(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from scd_pipeline.declaration import change_types, column_names
 from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, PREVIOUS
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
+from scd_pipeline.declaration.source import Column
 
 
 class Kind(enum.Enum):
@@ -24,6 +25,8 @@ class Kind(enum.Enum):
     SCALAR = "text, a number, or true or false"
     MISSING = f"one of {', '.join(MISSING)}"
     ON_BAD_VALUE = f"one of {', '.join(ON_BAD_VALUE)}"
+    COMPUTED = "a column, or a mapping with an expression"
+    SEQUENCE = "a column, a mapping with an expression, or a list of them"
     SECTION = "a mapping"
 
     def accepts(self, value: object) -> bool:
@@ -35,6 +38,10 @@ class Kind(enum.Enum):
                 return value is False or isinstance(value, str)
             case Kind.NAMES:
                 return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+            case Kind.COMPUTED:
+                return isinstance(value, (str, Column))
+            case Kind.SEQUENCE:
+                return all(map(Kind.COMPUTED.accepts, value if isinstance(value, tuple) else (value,)))
             case Kind.FLAG:
                 return isinstance(value, bool)
             case Kind.PREVIOUS:
@@ -84,19 +91,22 @@ _CHANNEL: Options = {
     "partition_format": Kind.TEXT,
     "time_of_day": Kind.TEXT,
     "delivery_timezone": Kind.TEXT,
-    "effective_at": Kind.TEXT,
+    "effective_at": Kind.COMPUTED,
     "effective_at_format": Kind.TEXT,
     "effective_at_unit": Kind.TEXT,
     "effective_at_round": Kind.FLAG,
-    "sequence": Kind.TEXT,
+    "sequence": Kind.SEQUENCE,
     "sequence_type": Kind.TEXT,
     "ties": Kind.TEXT,
     "reason": Kind.TEXT,
     "actor": Kind.TEXT,
     "correlation_id": Kind.TEXT,
+    "rows": Kind.TEXT,
+    "deletes": Kind.TEXT,
 }
+EXPRESSION: Options = {"expression": Kind.TEXT}
 SNAPSHOT: Options = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT}
-FEED: Options = {**_CHANNEL, "deletes": Kind.TEXT, "updates": Kind.TEXT, "nulls": Kind.TEXT}
+FEED: Options = {**_CHANNEL, "updates": Kind.TEXT, "nulls": Kind.TEXT}
 SOURCE: Options = {
     "snapshot": Kind.SECTION,
     "feed": Kind.SECTION,

@@ -35,6 +35,7 @@ from scd_pipeline.texts import did_you_mean, nearest, short_repr
 _CHANNELS: dict[str, tuple[Any, Options]] = {"snapshot": (Snapshot, options.SNAPSHOT), "feed": (Feed, options.FEED)}
 _ENTRY = "write `name: value`"
 _NULL = ("null", "Null", "NULL")
+_KINDS_OF_ITEMS = {Kind.NAMES: Kind.TEXT, Kind.SEQUENCE: Kind.COMPUTED}
 
 
 class DimensionReader:
@@ -339,9 +340,11 @@ class DimensionReader:
         if tag is not None:
             self.report("UNSUPPORTED_YAML", path, f"tag {short_repr(tag)} is not supported", "remove the tag")
             return None
-        if kind is Kind.NAMES and isinstance(node, SequenceNode):
-            names = [self.value(path, item, Kind.TEXT) for item in node.value]
-            return tuple(name for name in names if name is not None)
+        if isinstance(node, SequenceNode) and kind in _KINDS_OF_ITEMS:
+            items = [self.value(path, item, _KINDS_OF_ITEMS[kind]) for item in node.value]
+            return tuple(item for item in items if item is not None)
+        if isinstance(node, MappingNode) and kind in (Kind.COMPUTED, Kind.SEQUENCE):
+            return Column(**self.options(path, node, options.EXPRESSION))
         if not isinstance(node, ScalarNode):
             self.report("INVALID_KIND", path, f"is {node_kind(node)}; expected {kind.value}", f"write {kind.value}")
             return None
@@ -364,7 +367,7 @@ class DimensionReader:
             return value
         if value is None:
             self.report("MISSING_VALUE", path, "has no value", f"write {kind.value}, or remove the option")
-        elif kind in (Kind.TEXT, Kind.TIME, Kind.TIME_OR_NULL, Kind.NAMES):
+        elif kind in (Kind.TEXT, Kind.TIME, Kind.TIME_OR_NULL, Kind.NAMES, Kind.COMPUTED, Kind.SEQUENCE):
             is_time = kind in (Kind.TIME, Kind.TIME_OR_NULL)
             problem, fix = _unquoted(node, (Kind.TIME if is_time else kind).value)
             self.report("UNQUOTED_TEXT", path, problem, TIME_FORM if is_time else fix)

@@ -1,0 +1,67 @@
+"""Unfold events of Debezium: the columns of the row under their own names, and the event as a struct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from scd_pipeline.declaration.debezium import ENVELOPE, ENVELOPE_FIELDS, SOURCE_FIELDS
+from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
+from scd_pipeline.expressions import any_of, col
+
+_ADDED = (FILE, LINE, PROBLEM, ROW_ORDER)
+
+
+def unfold_events(frame: DataFrame) -> DataFrame:
+    """Return the changed rows of events, with `_envelope`, which is NULL for a tombstone.
+
+    The columns are those of `before` for a delete, and of `after` otherwise. An event can be inside of `payload`, as it
+    is beside a `schema`. Columns that a reader has added stay.
+    """
+    fields = {field.name: field.dataType for field in frame.schema.fields if field.name not in _ADDED}
+    values = {name: col(name) for name in fields}
+    payload = fields.get("payload")
+    if isinstance(payload, T.StructType) and "op" not in fields:
+        values = {field.name: col("payload")[field.name] for field in payload.fields}
+        fields = {field.name: field.dataType for field in payload.fields}
+    missing = {name: F.lit(None).cast("string") for name in ENVELOPE_FIELDS if name not in fields and name != "op"}
+    values = {**values, **missing, "source": _with_fields(values.get("source"), fields.get("source"))}
+    is_event = any_of([value.isNotNull() for name, value in values.items() if name != "source"])
+    envelope = F.struct(*[value.alias(name) for name, value in values.items()])
+    image = _image(values, {name: _fields_of(fields.get(name)) for name in ("before", "after")})
+    added = [col(name) for name in frame.columns if name in _ADDED]
+    return frame.select(*image, F.when(is_event, envelope).alias(ENVELOPE), *added)
+
+
+def _fields_of(data_type: T.DataType | None) -> dict[str, T.DataType]:
+    """Return the fields of a row; none if each row is NULL, whose type Spark cannot infer."""
+    return {f.name: f.dataType for f in data_type.fields} if isinstance(data_type, T.StructType) else {}
+
+
+def _with_fields(source: Column | None, data_type: T.DataType | None) -> Column:
+    """Return the source of an event with the fields that the options of the format use."""
+    existing = _fields_of(data_type)
+    values = {name: source[name] for name in existing} if source is not None else {}
+    missing: Sequence[str] = [name for name in SOURCE_FIELDS if name not in existing]
+    return F.struct(
+        *[value.alias(name) for name, value in values.items()],
+        *[F.lit(None).cast("string").alias(name) for name in missing],
+    )
+
+
+def _image(values: Mapping[str, Column], types: Mapping[str, Mapping[str, T.DataType]]) -> list[Column]:
+    """Return the columns of the row that an event is about."""
+    is_delete = values["op"] == "d" if "op" in values else F.lit(False)
+    columns = []
+    for name in dict.fromkeys((*types["after"], *types["before"])):
+        sides = {side: fields[name] for side, fields in types.items() if name in fields}
+        data_type = next((each for each in sides.values() if not isinstance(each, T.StringType)), T.StringType())
+        before, after = (
+            values[side][name] if sides.get(side) == data_type else F.lit(None).cast(data_type)
+            for side in ("before", "after")
+        )
+        columns.append(F.when(is_delete, before).otherwise(after).alias(name))
+    return columns

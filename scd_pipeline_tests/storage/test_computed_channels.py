@@ -1,0 +1,215 @@
+"""Times, sequences and deletes that a channel computes from the columns of its deliveries (S4, S5, S18, S26)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.declaration import parse_declarations
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.run import LoadResult, ingest_and_apply
+from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+Loaded = tuple[Warehouse, LoadResult]
+Load = Callable[[tuple[str, str]], Loaded]
+
+BINLOG = (
+    """
+    dimension: dim_item
+    business_key: {id: bigint}
+    sources:
+      mysql:
+        bad_row_limit: 0.5
+        feed: {format: csv, effective_at: ts, sequence: [file, pos], deletes: "op = 'd'"}
+    attributes: {title: 2}
+    """,
+    """
+    id,title,op,ts,file,pos
+    1,A,c,2024-01-01 10:00:00,bin.000009,900
+    1,B,u,2024-01-01 10:00:00,bin.000010,4
+    2,P,c,2024-01-01 10:00:00,bin.999999,700
+    2,,d,2024-01-01 10:00:00,bin.1000000,4
+    3,early,c,2024-01-01 10:00:00,,5
+    3,late,u,2024-01-01 10:00:00,0,
+    4,far,c,2024-01-01 10:00:00,1,4294967295
+    """,
+)
+COMPUTED = (
+    """
+    dimension: dim_price
+    business_key: {id: bigint}
+    sources:
+      sap:
+        feed:
+          format: json
+          effective_at: {expression: "coalesce(concat(changed.day, changed.time), created)"}
+          effective_at_format: yyyyMMddHHmmss
+          sequence: [{expression: "changed.step * 10"}, source.lsn]
+          rows: "id is not null and coalesce(image, '') <> 'before'"
+          deletes: "upper(op) = 'D'"
+          actor: source.user
+    attributes: {price: 2}
+    """,
+    """
+    {"id":1,"price":"a","created":"20240101080000","source":{"lsn":1,"user":"ann"}}
+    {"id":1,"price":"b","changed":{"day":"20240201","time":"120000","step":2},"source":{"lsn":8}}
+    {"id":1,"price":"c","changed":{"day":"20240201","time":"120000","step":2},"source":{"lsn":9}}
+    {"id":1,"price":"d","changed":{"day":"20240201","time":"120000","step":1},"source":{"lsn":99}}
+    {"id":2,"price":"x","created":"20240102080000","source":{"lsn":1}}
+    {"id":2,"op":"d","changed":{"day":"20240301","time":"000000","step":1},"source":{"lsn":3}}
+    null
+    {"id":2,"image":"before","created":"no time"}
+    """,
+)
+DEBEZIUM = (
+    """
+    dimension: dim_person
+    business_key: {id: bigint}
+    sources:
+      pg: {feed: {format: debezium}}
+    attributes: {name: 2, born: {scd: 1, type: int}}
+    """,
+    """
+    {"op":"r","before":null,"after":{"id":1,"name":"Ann","born":7425},"source":{"lsn":1},"ts_ms":1704067200000}
+    {"op":"c","before":null,"after":{"id":2,"name":"Bob","born":7426},"source":{"lsn":2},"ts_ms":1704067200000}
+    {"op":"d","before":{"id":1,"name":"Ann","born":7425},"after":null,"source":{"lsn":3},"ts_ms":1706745600000}
+    null
+    {"op":"c","before":null,"after":{"id":3,"name":"Ann","born":7425},"source":{"lsn":4},"ts_ms":1706745600000}
+    {"op":"d","before":{"id":2,"name":"Bob","born":7426},"after":null,"source":{"lsn":5},"ts_ms":1709251200000}
+    null
+    {"op":"c","before":null,"after":{"id":2,"name":"Bob","born":7426},"source":{"lsn":6},"ts_ms":1709251200000}
+    {"op":"m","message":{"prefix":"audit","content":"x"},"source":{"lsn":7},"ts_ms":1709251200000}
+    """,
+)
+WRAPPED = (
+    """
+    dimension: dim_binlog
+    business_key: {id: bigint}
+    sources:
+      mysql: {feed: {format: debezium}}
+    attributes: {name: 2}
+    """,
+    """
+    {"schema":{"type":"struct"},"payload":{"op":"u","before":{"id":1,"name":"A"},"after":{"id":1,"name":"C"},"source":{"ts_ms":1704067200000,"file":"bin.1000000","pos":4,"row":0},"ts_ms":1704067299000}}
+    {"schema":{"type":"struct"},"payload":{"op":"c","before":null,"after":{"id":1,"name":"A"},"source":{"ts_ms":1704067200000,"file":"bin.999999","pos":700,"row":0},"ts_ms":1704067299000}}
+    {"schema":{"type":"struct"},"payload":{"op":"u","before":{"id":1,"name":"C"},"after":{"id":1,"name":"D"},"source":{"ts_ms":1704067200000,"file":"bin.1000000","pos":4,"row":1},"ts_ms":1704067299000}}
+    {"schema":null,"payload":null}
+    """,
+)
+
+
+def _text(indented: str) -> str:
+    return "\n".join(line.strip() for line in indented.strip().splitlines()) + "\n"
+
+
+@pytest.fixture(scope="module")
+def load(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Load:
+    folder = tmp_path_factory.mktemp("channels")
+    loaded: dict[str, Loaded] = {}
+
+    def load(case: tuple[str, str]) -> Loaded:
+        (dimension,) = parse_declarations(case[0]).dimensions
+        if dimension.name not in loaded:
+            (source,), path = dimension.sources, folder / dimension.name
+            path.write_text(_text(case[1]))
+            warehouse = Warehouse(spark, folder / "warehouse")
+            delivery = Delivery(source.name, "1", channel="feed", path=str(path), at=datetime(2024, 6, 1))
+            loaded[dimension.name] = warehouse, ingest_and_apply(warehouse, dimension, [delivery])
+        return loaded[dimension.name]
+
+    return load
+
+
+def versions(loaded: Loaded, *names: str) -> list[dict[str, object]]:
+    warehouse, result = loaded
+    rows = warehouse.table(result.table).read().where("version > 0")
+    return rows.select(*names, "effective_from", "effective_to").toArrow().to_pylist()
+
+
+def bad_rows(loaded: Loaded) -> list[str]:
+    warehouse, result = loaded
+    log = warehouse.table(f"{result.table}_changes").read()
+    return sorted(row[0] for row in log.where("_kind = 'bad'").select("_bad_reason").collect())
+
+
+@rule("S5")
+def test_several_columns_order_changes_of_equal_time_and_a_log_file_by_its_number(load: Load) -> None:
+    """The delete of 2 has the greater file, though the smaller text; NULL comes first."""
+    loaded = load(BINLOG)
+    assert_same_rows(
+        """
+        | id | title | effective_from      | effective_to |
+        | 1  | B     | 2024-01-01 10:00:00 | OPEN         |
+        | 3  | late  | 2024-01-01 10:00:00 | OPEN         |
+        """,
+        versions(loaded, "id", "title"),
+    )
+
+
+@rule("S26")
+def test_a_sequence_that_does_not_fit_makes_a_bad_row(load: Load) -> None:
+    assert bad_rows(load(BINLOG)) == ["sequence: column 2 is not between 0 and 4294967294"]
+
+
+@rule("S4")
+@rule("S18")
+def test_time_sequence_and_deletes_are_computed_from_several_and_nested_columns(load: Load) -> None:
+    assert_same_rows(
+        """
+        | id | price | effective_from      | effective_to        |
+        | 1  | a     | 2024-01-01 08:00:00 | 2024-02-01 12:00:00 |
+        | 1  | c     | 2024-02-01 12:00:00 | OPEN                |
+        | 2  | x     | 2024-01-02 08:00:00 | 2024-03-01          |
+        """,
+        versions(load(COMPUTED), "id", "price"),
+    )
+
+
+def test_a_nested_field_names_the_actor(load: Load) -> None:
+    warehouse, result = load(COMPUTED)
+    log = warehouse.table(f"{result.table}_changes").read()
+    assert log.where("_actor = 'ann'").select("_sequence").count() == 1
+
+
+@rule("S26")
+def test_filtered_rows_are_counted_and_have_no_other_effect(load: Load) -> None:
+    """A tombstone and an image from before the change, whose time is bad, are neither bad rows nor counted as rows."""
+    (result,) = load(COMPUTED)[1].results
+    assert (result.outcome, result.rows, result.filtered_rows, result.bad_rows) == ("accepted", 6, 2, 0)
+    assert "2 filtered" in str(result)
+    assert result.undeclared == ()
+
+
+@rule("S5")
+@rule("S18")
+def test_the_events_of_debezium_become_history_by_their_format_alone(load: Load) -> None:
+    """The key of Ann changes from 1 to 3; 2 is deleted and inserted again in one millisecond."""
+    loaded = load(DEBEZIUM)
+    assert_same_rows(
+        """
+        | id | name | born | effective_from | effective_to |
+        | 1  | Ann  | 7425 | 2024-01-01     | 2024-02-01   |
+        | 2  | Bob  | 7426 | 2024-01-01     | OPEN         |
+        | 3  | Ann  | 7425 | 2024-02-01     | OPEN         |
+        """,
+        versions(loaded, "id", "name", "born"),
+    )
+    (result,) = loaded[1].results
+    assert (result.rows, result.filtered_rows, result.bad_rows, result.undeclared) == (6, 3, 0, ())
+
+
+@rule("S5")
+def test_wrapped_events_are_ordered_by_file_position_and_row_of_the_binary_log(load: Load) -> None:
+    """Their time is that of the commit, not that of the connector."""
+    loaded = load(WRAPPED)
+    expected = """
+        | id | name | effective_from | effective_to |
+        | 1  | D    | 2024-01-01     | OPEN         |
+        """
+    assert_same_rows(expected, versions(loaded, "id", "name"))
+    assert loaded[1].results[0].filtered_rows == 1
