@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+_LONGEST_NAME, _MOST_DIGITS = 64, 4
+"""Limits of the names of columns that messages repeat."""
+
 
 def is_text(value: str) -> bool:
     """Return whether the text can be encoded in UTF-8, as half of a surrogate pair cannot."""
@@ -34,6 +37,24 @@ def first_names(names: Sequence[str], limit: int = 5, separator: str = ", ") -> 
     """Return the first names as text, and the number of the others, such as `a, b and 3 more`."""
     others = len(names) - limit
     return separator.join(names[:limit]) + (f" and {others} more" if others > 0 else "")
+
+
+def may_be_value(name: str) -> bool:
+    """Return whether the name of a column may be a value, as in a file without a header: an address, a number, a date.
+
+    A name has letters, fewer than five digits, and no `@`; it is short, and on one line.
+    """
+    is_word = any(character.isalpha() for character in name) and name.isprintable() and "@" not in name
+    return not is_word or len(name) > _LONGEST_NAME or sum(character.isdigit() for character in name) > _MOST_DIGITS
+
+
+def name_columns(names: Sequence[str]) -> str:
+    """Return the names of columns as text; of names that may be values, only their number and their lengths (S31)."""
+    hidden = [name for name in names if may_be_value(name)]
+    shown = first_names([name for name in names if not may_be_value(name)])
+    lengths = first_names([str(len(name)) for name in hidden])
+    counted = f"{len(hidden)} whose names may be values (characters: {lengths})" if hidden else ""
+    return " and ".join(filter(None, (shown, counted)))
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import KIND
 from scd_pipeline.declaration import Dimension, Snapshot
 from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
+from scd_pipeline.deliveries.csv_files import summarize_field_counts
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint_deliveries
 from scd_pipeline.deliveries.intake import IntakeResult
@@ -72,7 +73,7 @@ def accept(
         read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
         if read.readable:
             progress(f"{dimension.name}: reading {pluralize(len(read.readable), 'delivery')}")
-        measured = _measure(read, dimension) + withdrawn
+        measured = [_with_field_counts(spark, each, dimension) for each in _measure(read, dimension)] + withdrawn
         rows = _without_uncounted(read)
         intake = IntakeResult(
             stored=tuple(stored),
@@ -219,6 +220,17 @@ def _without_uncounted(read: ReadResult) -> DataFrame:
     if not any(may_have_uncounted_rows(delivery.channel) for delivery in read.readable):
         return read.rows
     return read.rows.where(~F.col(KIND).isin(FILTERED, ABSENT))
+
+
+def _with_field_counts(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension) -> PendingDelivery:
+    """Return a delivery of CSV files that has too many bad rows with the number of their fields as the reason."""
+    path, batch = delivery.delivery.path, delivery.batch
+    limit = dimension.source(batch.source).bad_row_limit
+    is_rejected = batch.bad_rows > limit * batch.rows and "bad_rows" not in delivery.delivery.allow
+    if not is_rejected or path is None or delivery.channel.format != "csv":
+        return delivery
+    summary = summarize_field_counts(spark, delivery.channel, path)
+    return replace(delivery, bad_reason=summary or delivery.bad_reason)
 
 
 def _with_content(

@@ -42,6 +42,7 @@ from scd_pipeline.deliveries.text_files import (
     with_problems,
 )
 from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.texts import pluralize
 
 MAX_COLUMNS = 20_480
 """The number of columns that Spark's CSV reader accepts unless `maxColumns` is declared."""
@@ -430,6 +431,31 @@ def _delivery_layout(dialect: CsvDialect, files: Mapping[str, CsvLayout]) -> Csv
 
 def _display(file: str) -> str:
     return normalize_path(unquote(file))
+
+
+def summarize_field_counts(spark: SparkSession, channel: Snapshot | Feed, path: str) -> str:
+    """Return how many records of CSV files have fewer fields than the header and how many have more; empty if none.
+
+    It reads the files again, to explain the rejection of a delivery.
+    """
+    layout = scan_csv(spark, channel, [path])[path]
+    dialect, text = CsvDialect.declared(channel).fitted(layout), F.col(TEXT)
+    if dialect.is_wide:
+        return ""
+    columns, fields = len(dialect.field_names(layout.header)), dialect.count_fields(text)
+    first = F.min(F.struct(FILE, _NUMBER)).alias("first")
+    relation = F.when(fields < columns, "fewer").when(fields > columns, "more").alias("relation")
+    records = _records(spark, dialect, [path]).where(dialect.is_whole(text)).select(FILE, _NUMBER, relation)
+    rows = records.where("relation IS NOT NULL").groupBy("relation").agg(F.count(F.lit(1)).alias("lines"), first)
+    return " and ".join(_field_count_summary(row, columns, path) for row in rows.orderBy("relation").collect())
+
+
+def _field_count_summary(row: Row, columns: int, path: str) -> str:
+    verb = "has" if row["lines"] == 1 else "have"
+    file, number = _display(normalize_uri(row["first"][FILE])), row["first"][_NUMBER]
+    first = f"line {number}" if file == normalize_path(path) else f"line {number} of {file}"
+    lines = f"{pluralize(row['lines'], 'line')} {verb}"
+    return f"{lines} {row['relation']} than the {columns} fields of the header ({first})"
 
 
 # -- Lines and records

@@ -30,6 +30,7 @@ from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_h
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, scan_csv
 from scd_pipeline.deliveries.debezium import unfold_events
 from scd_pipeline.deliveries.expressions import analyze_expressions
+from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.json_files import find_empty_objects, has_only_nulls, infer_json_fields
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
@@ -41,7 +42,7 @@ from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import col, with_columns
 from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.texts import join_names
+from scd_pipeline.texts import join_names, name_columns
 
 _Item = TypeVar("_Item")
 _Read = TypeVar("_Read")
@@ -107,8 +108,11 @@ def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dim
     Args:
         pending: Deliveries that are not withdrawn.
     """
-    layouts_by_number, failures = _csv_layouts(spark, pending)
+    failures = _unfit_files(pending)
     failed = {delivery.number for delivery, _ in failures}
+    layouts_by_number, unreadable = _csv_layouts(spark, [each for each in pending if each.number not in failed])
+    failures += unreadable
+    failed |= {delivery.number for delivery, _ in unreadable}
     by_shape: dict[tuple[str, ...], tuple[_Shape, list[PendingDelivery]]] = {}
     tables: _Tables = {}
     for delivery in pending:
@@ -239,6 +243,16 @@ class _Part:
     groups: tuple[Group, ...] = field(default=())
 
 
+def _unfit_files(pending: Sequence[PendingDelivery]) -> _Failures:
+    """Return the deliveries of files that are of another format, by their first bytes."""
+    problems = [
+        (delivery, signature_problem(str(delivery.delivery.path), str(delivery.channel.format)))
+        for delivery in pending
+        if _is_read_by_path(delivery)
+    ]
+    return [(delivery, _Unreadable("UNREADABLE_DELIVERY", reason=problem)) for delivery, problem in problems if problem]
+
+
 def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tuple[dict[int, CsvLayout], _Failures]:
     """Return the layouts of CSV deliveries by their numbers; files and folders of one channel are read together."""
     channels: dict[tuple[str, ...], list[PendingDelivery]] = {}
@@ -336,19 +350,25 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         expressions = analyze_expressions(frame, source, first.channel, dimension)
     columns = map_columns(fields, source, first.channel, dimension, expressions)
     if columns.missing:
+        file_format = first.channel.format if first.delivery.frame is None else None
         raise _Unreadable(
-            "COLUMN_MISSING", missing=", ".join(columns.missing), existing=describe_existing_columns(columns)
+            "COLUMN_MISSING",
+            missing=", ".join(columns.missing),
+            existing=describe_existing_columns(columns, file_format),
         )
     with _translate_read_errors("COLUMN_TYPE"):
         rows = conform(with_content_hash(frame, columns), columns, source, first.channel, dimension)
     return _with_column_mapping(members, rows, columns, shape)
 
 
-def describe_existing_columns(mapping: ColumnMapping) -> str:
+def describe_existing_columns(mapping: ColumnMapping, file_format: str | None) -> str:
     """Return the names of the delivered columns that the declaration has too, and the number of the others.
 
-    The names of the others may be values: the first row of a file without a header (S31).
+    The names of the others may be values: the first row of a CSV file without a header (S31). Other formats name their
+    columns. `file_format` is None for a frame, which may have been read from any file.
     """
+    if file_format not in (None, "csv"):
+        return name_columns([field.name for field in mapping.fields]) or "none"
     missing = {_folded(name) for name in mapping.missing}
     names = [field.name for field in mapping.fields]
     declared = [name for name in names if name not in mapping.undeclared or _folded(name) in missing]

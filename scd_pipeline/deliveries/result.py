@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from scd_pipeline.history.batch import DeliveryKey
-from scd_pipeline.texts import first_names, pluralize
+from scd_pipeline.texts import name_columns, pluralize
 
 Outcome = Literal["accepted", "unchanged", "superseded", "missing", "rejected"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -101,5 +101,5 @@ class BatchResult:
 
 
 def undeclared_summary(undeclared: Sequence[str]) -> str:
-    """Return the first undeclared columns, and the number of the others."""
-    return f"undeclared columns: {first_names(undeclared)}"
+    """Return the first undeclared columns, and the number of the others, without names that may be values (S31)."""
+    return f"undeclared columns: {name_columns(undeclared)}"
