@@ -51,10 +51,10 @@ def may_be_value(name: str) -> bool:
 def name_columns(names: Sequence[str]) -> str:
     """Return the names of columns as text; of names that may be values, only their number and their lengths (S31)."""
     hidden = [name for name in names if may_be_value(name)]
-    shown = first_names([name for name in names if not may_be_value(name)])
+    listed = first_names([name for name in names if not may_be_value(name)])
     lengths = first_names([str(len(name)) for name in hidden])
     counted = f"{len(hidden)} whose names may be values (characters: {lengths})" if hidden else ""
-    return " and ".join(filter(None, (shown, counted)))
+    return " and ".join(filter(None, (listed, counted)))
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_TEXT_FORMATS = ("csv", "json")
+_TEXT_FORMATS = ("csv", "json", "debezium")
 _COMPRESSIONS = {".gz": (b"\x1f\x8b", "gzip"), ".bz2": (b"BZh", "bzip2")}
 _OTHER_COMPRESSIONS = (".zst", ".lz4", ".snappy", ".deflate")
 _SIGNATURES = {
