@@ -48,7 +48,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "deliver it under a date, such as 2024-01-31, or as a feed whose rows have times",
     ),
     "NEAR_MATCH": Condition(
-        "files at its path are no deliveries, because their names only nearly match {path}: {files}; expected names "
+        "files at its path are not deliveries, because their names only nearly match {path}: {files}; expected names "
         "such as {example}; none of them is loaded",
         "{form}rename them",
     ),
@@ -307,6 +307,12 @@ CONDITIONS: Mapping[str, Condition] = {
     "INVARIANT_VIOLATED": Condition(
         "the result would violate {violations}; expected no violation; nothing was written",
         "report it with the declaration and the deliveries: it is a bug of this package",
+    ),
+    "DELETES_OFF": Condition(
+        "deletes are off since {since} ({count}): the snapshots retire no entities, because keys of rows cannot be "
+        "read; {last} has {rows} without a readable key{example}; expected a readable key in every row",
+        "correct the files; declare lines that are not rows (`skip_lines`, `skip_footer`); or declare "
+        "`unreadable_keys: retire`, if the other rows are complete",
     ),
     "RAPID_CHANGE": Condition(
         "new values opened {versions}, {share} of the {existing} entities that existed before; expected at most "

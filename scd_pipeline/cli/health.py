@@ -75,9 +75,10 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     _write_check(results, output)
     for name in never_loaded:
         report(f"{name}: nothing to check: it was never loaded")
-    failed = [result for result in results if not result.passed]
-    passed = len(results) - len(failed)
-    _summarize(f"{pluralize(len(results), 'check')}: {passed} passed, {len(failed)} failed", output)
+    outcomes = [result.outcome for result in results]
+    failed, warnings = outcomes.count("failed"), outcomes.count("warning")
+    summary = f"{pluralize(len(results), 'check')}: {outcomes.count('passed')} passed, {failed} failed"
+    _summarize(f"{summary}, {pluralize(warnings, 'warning')}" if warnings else summary, output)
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
@@ -149,7 +150,7 @@ def _user_name() -> str:
 def _write_check(results: Sequence[CheckResult], output: Output) -> None:
     rows = Rows.from_records(
         _CHECK_COLUMNS,
-        [(r.table, r.check, "passed" if r.passed else "failed", r.count, list(r.keys)) for r in results],
+        [(r.table, r.check, r.outcome, r.count, list(r.keys)) for r in results],
     )
     if not output.is_table:
         output.write(rows)

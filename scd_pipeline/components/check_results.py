@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.alerts import alert_from_run
-from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS
+from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, WARNING_CHECKS
 from scd_pipeline.operations.check import CheckResult
 
 
@@ -49,7 +49,7 @@ def check_result(table: str, name: str, result: CheckResult | None, docs_url: st
         asset_key=table,
         check_name=name,
         passed=result is None or result.passed,
-        severity=dg.AssetCheckSeverity.ERROR,
+        severity=dg.AssetCheckSeverity.WARN if name in WARNING_CHECKS else dg.AssetCheckSeverity.ERROR,
         metadata=metadata,
     )
 

@@ -94,6 +94,8 @@ def suggested_form(texts: list[str]) -> str | None:
 
 
 def _exists(form: str, text: str) -> bool:
+    if len(text) != len(form) + form.count("%Y") * 2:  # each directive has two digits, %Y four
+        return False
     read = read_path_time(form, text)
     return read is not None and read.time is not None and 1900 <= read.time.year < 2100
 

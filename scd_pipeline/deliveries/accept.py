@@ -260,6 +260,8 @@ def _with_content(
         batch=filled,
         tied_rows=content.repeated,
         bad_reason=content.bad_reason,
+        unreadable_keys=content.unreadable,
+        unreadable_reason=content.unreadable_reason,
         nulled_values=content.nulled,
         filtered_rows=content.filtered,
     )

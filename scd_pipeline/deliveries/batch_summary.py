@@ -37,6 +37,7 @@ class BatchContent:
         repeated: How many of these occur more than once.
         hash: The sum of the content hashes.
         bad_reason: The reason of one bad row; empty if there is none.
+        unreadable_reason: The reason of one bad row without a key; empty if there is none.
         earliest, latest: The earliest and the latest time of good rows.
         scopes: For each scope of `summarize_batches` the distinct encoded values.
     """
@@ -49,6 +50,7 @@ class BatchContent:
     repeated: int = 0
     hash: int = 0
     bad_reason: str = ""
+    unreadable_reason: str = ""
     earliest: datetime | None = None
     latest: datetime | None = None
     scopes: tuple[frozenset[str], ...] = ()
@@ -97,9 +99,13 @@ def summarize_batches(
             if in_file_order:
                 contents[row[BATCH]] = replace(contents[row[BATCH]], hash=int(row["hash"]))
     if any(content.bad_rows for content in contents.values()):
-        reasons = rows.where(F.col(KIND) == BAD).groupBy(BATCH).agg(F.min(BAD_REASON).alias("reason"))
-        for row in reasons.collect():
-            contents[row[BATCH]] = replace(contents[row[BATCH]], bad_reason=row["reason"] or "")
+        unreadable = F.when(~F.col(KEY_READABLE), F.col(BAD_REASON))
+        reasons = {"bad_reason": F.min(BAD_REASON), "unreadable_reason": F.min(unreadable)}
+        bad = rows.where(F.col(KIND) == BAD)
+        for row in bad.groupBy(BATCH).agg(*[reason.alias(name) for name, reason in reasons.items()]).collect():
+            bad_reason, unreadable_reason = (row[name] or "" for name in reasons)
+            content = replace(contents[row[BATCH]], bad_reason=bad_reason, unreadable_reason=unreadable_reason)
+            contents[row[BATCH]] = content
     return contents
 
 

@@ -24,6 +24,8 @@ class PendingDelivery:
         column_mapping: How its columns are read; None before that is known.
         tied_rows: The number of rows that have the key and the position of another row.
         bad_reason: The reason of one of its bad rows.
+        unreadable_keys: The number of its rows whose business key cannot be read.
+        unreadable_reason: The reason of one of these rows.
         nulled_values: The number of values that are NULL because they do not cast.
         filtered_rows: The number of rows that the channel's condition `rows` excludes.
         duplicate: How many earlier deliveries of the load have the same batch id.
@@ -37,6 +39,8 @@ class PendingDelivery:
     column_mapping: ColumnMapping | None = None
     tied_rows: int = 0
     bad_reason: str = ""
+    unreadable_keys: int = 0
+    unreadable_reason: str = ""
     nulled_values: int = 0
     filtered_rows: int = 0
     duplicate: int = 0

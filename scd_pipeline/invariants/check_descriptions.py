@@ -28,6 +28,7 @@ SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
 SURROGATE_KEYS_FIT_EVENT_TIME = "surrogate_keys_fit_event_time"
 SOURCES_ARE_ON_TIME = "sources_are_on_time"
 EXPECTED_VALUES_ARE_REPRODUCED = "expected_values_are_reproduced"
+DELETES_ARE_IN_EFFECT = "deletes_are_in_effect"
 CHECKLIST_IS_COMPLETE = "checklist_is_complete"
 
 
@@ -94,8 +95,14 @@ _DESCRIPTIONS = (
     ),
     CheckDescription(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
     CheckDescription(EXPECTED_VALUES_ARE_REPRODUCED, "The history has the expected values that its declaration lists"),
+    CheckDescription(
+        DELETES_ARE_IN_EFFECT, "The last snapshot of the existence source deletes the entities that it omits", ("S27",)
+    ),
     CheckDescription(CHECKLIST_IS_COMPLETE, "No item of the checklist of the dimension fails"),
 )
 
 CHECK_DESCRIPTIONS: Mapping[str, CheckDescription] = {check.name: check for check in _DESCRIPTIONS}
 """The description of each check, by the name of the check."""
+
+WARNING_CHECKS = frozenset({DELETES_ARE_IN_EFFECT})
+"""The checks of tables whose violation is a warning: the tables are as the deliveries and the declaration say."""

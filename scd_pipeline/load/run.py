@@ -212,7 +212,8 @@ def _load_dimension(context: _LoadContext, dimension: Dimension, deliveries: Seq
     committed = _ingest_and_apply(context, dimension, deliveries, audit=recorded.audit)
     audit = _record(context, dimension, recorded, committed.step)
     warnings = rapid_change_warnings(dimension, audit.versions_by_attribute, committed.step.existing_entities)
-    return replace(committed, result=replace(committed.result, audit=audit, warnings=warnings))
+    result = committed.result
+    return replace(committed, result=replace(result, audit=audit, warnings=(*result.warnings, *warnings)))
 
 
 def record(
@@ -367,6 +368,7 @@ def _committed_load(
         time.monotonic() - start,
         _examples(load_plan, context.examples),
         unknown_members=load_plan.unknown_members,
+        warnings=delivered.warnings,
     )
     step = LoadedAuditStep(
         commit, log, load_plan.dimension, load_plan.step_records, changes, delivered.existing_entities

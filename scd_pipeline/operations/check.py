@@ -31,17 +31,21 @@ from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
 from scd_pipeline.invariants.check_descriptions import (
     AUDIT_REBUILDS_DIMENSION,
+    DELETES_ARE_IN_EFFECT,
     EXPECTED_VALUES_ARE_REPRODUCED,
     KEY_LIST_IS_COMPLETE,
     NO_FOREIGN_COMMITS,
     SURROGATE_KEYS_FIT_EVENT_TIME,
     TABLES_ARE_APPEND_ONLY,
     UPSTREAM_HAS_APPLIED_COMMITS,
+    WARNING_CHECKS,
 )
 from scd_pipeline.invariants.dimensions import CHECK, KEY, invariants, violations
 from scd_pipeline.invariants.facts import FACT_INVARIANTS
+from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
 from scd_pipeline.load.keys import missing_keys
+from scd_pipeline.load.log import read_log
 from scd_pipeline.operations.expected_values import unexpected_values
 
 MAX_KEYS = 20
@@ -86,11 +90,21 @@ class CheckResult:
         """Whether nothing violates the invariant."""
         return self.count == 0
 
+    @property
+    def is_warning(self) -> bool:
+        """Whether the invariant is violated, and that is a warning."""
+        return not self.passed and self.check in WARNING_CHECKS
+
+    @property
+    def outcome(self) -> str:
+        """The text `passed`, `failed` or `warning`."""
+        return "passed" if self.passed else "warning" if self.is_warning else "failed"
+
     def __str__(self) -> str:
         if self.passed:
             return f"{self.table}: {self.check}: passed"
         more = f" and {self.more} more" if self.more else ""
-        return f"{self.table}: {self.check}: failed ({self.count}): {'; '.join(self.keys)}{more}"
+        return f"{self.table}: {self.check}: {self.outcome} ({self.count}): {'; '.join(self.keys)}{more}"
 
 
 def check_names(table: Dimension | Fact) -> tuple[str, ...]:
@@ -104,8 +118,9 @@ def check_names(table: Dimension | Fact) -> tuple[str, ...]:
         UPSTREAM_HAS_APPLIED_COMMITS,
         TABLES_ARE_APPEND_ONLY,
     )
+    deletes = (DELETES_ARE_IN_EFFECT,) if table.existence_source.snapshot is not None else ()
     declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if table.expected_values else ()
-    return (*invariants(table), *others, *declared)
+    return (*invariants(table), *others, *deletes, *declared)
 
 
 class _Tables:
@@ -177,6 +192,7 @@ def check_dimension(
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, dimension.table_names),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, append_only),
+        DELETES_ARE_IN_EFFECT: lambda: _check_deletes(warehouse, dimension),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: _check_expected_values(warehouse, dimension),
     }
     for check in selected:
@@ -268,6 +284,12 @@ def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension)
     missing = missing_keys(warehouse, dimension, audit, tables.rows(dimension.name + KEYS_SUFFIX))
     violating = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(CHECK), readable_key(dimension.key_names).alias(KEY))
     return _result(dimension.name, KEY_LIST_IS_COMPLETE, violating)
+
+
+def _check_deletes(warehouse: Warehouse, dimension: Dimension) -> CheckResult:
+    log = read_log(warehouse, dimension)
+    warnings = warnings_of_log(log, log.batches(), dimension)
+    return CheckResult(dimension.name, DELETES_ARE_IN_EFFECT, len(warnings), tuple(map(str, warnings)))
 
 
 def _check_expected_values(warehouse: Warehouse, dimension: Dimension) -> CheckResult:

@@ -23,6 +23,7 @@ from scd_pipeline.expressions import any_of, col
 from scd_pipeline.history.batch import Batch, batches_in_effect, rank
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.instants import to_utc
+from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions
 from scd_pipeline.load.keys import recorded_commits
 from scd_pipeline.load.log import log_high_water_mark, read_log
@@ -157,7 +158,7 @@ def _source_statuses(
     committed = log.committed_batches()
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
-    bad_rows = _bad_rows_by_batch(log)
+    bad_rows, off = _bad_rows_by_batch(log), warnings_of_log(log, batches, dimension)
     pending = _pending(warehouse, dimension, fact, batches, plan_pending=plan_pending)
     rejected = [result for result in pending.results or () if result.outcome == "rejected"]
     statuses = []
@@ -177,7 +178,10 @@ def _source_statuses(
                 pending=source_pending,
                 rejected=None if pending.results is None and source_pending else (*pending.problems, *source_rejected),
                 quarantined=sum(bad_rows.get(batch.records_batch_id, 0) for batch in source_batches),
-                warnings=tuple(near.warning() for near in pending.near_matches if near.source == source.name),
+                warnings=(
+                    *(near.warning() for near in pending.near_matches if near.source == source.name),
+                    *(off if source.name == dimension.existence_source.name else ()),
+                ),
             )
         )
     return statuses

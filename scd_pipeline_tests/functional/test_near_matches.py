@@ -1,4 +1,4 @@
-"""Files that are no deliveries because their names only nearly match a path: every command names them."""
+"""Files that are not deliveries because their names only nearly match a path: every command names them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from pyspark.sql import SparkSession
 from scd_pipeline import Pipeline
 from scd_pipeline.cli import app as cli
 from scd_pipeline.components.arrivals import arrival_sensor
+from scd_pipeline.components.delivery_selection import resolve_partitions
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source, read_dimension
 from scd_pipeline.deliveries.discovery import Discovery, discover_all, select_by_table
+from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 
 COMPACT = """\
@@ -62,7 +65,7 @@ def test_load_plan_and_status_name_files_of_another_form(scd: Scd, tmp_path: Pat
     write(tmp_path / "in", "users_20190701.csv", "users_20190702.csv", "customers_20190701.csv")
     (tmp_path / "d.yaml").write_text(COMPACT, encoding="utf-8")
     message = (
-        "[NEAR_MATCH] dim_user.hr.snapshot: files at its path are no deliveries, because their names only nearly "
+        "[NEAR_MATCH] dim_user.hr.snapshot: files at its path are not deliveries, because their names only nearly "
         "match in/users_{date}.csv: users_20190701.csv, users_20190702.csv; expected names such as "
         "users_2024-01-31.csv; none of them is loaded; declare the form of their dates, as in "
         "in/users_{date:%Y%m%d}.csv, or rename them"
@@ -146,7 +149,7 @@ def test_any_name_nearly_matches_only_by_its_case(tmp_path: Path) -> None:
     ]
 
 
-def test_a_delivery_of_another_channel_or_table_is_no_near_match(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_delivery_of_another_channel_or_table_is_not_a_near_match(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, "u_2024-01-31.csv", "u_20240131.csv", "u_2024.01.31.csv")
     first = str(tmp_path / "u_{date}.csv")
     both = Dimension("dim_a", "id", {"dept": 2}, Source("hr", first, Feed(str(tmp_path / "u_{date:%Y%m%d}.csv"))))
@@ -154,6 +157,15 @@ def test_a_delivery_of_another_channel_or_table_is_no_near_match(spark: SparkSes
     other = Dimension("dim_b", "id", {"dept": 2}, Source("hr", str(tmp_path / "u_{date:%Y.%m.%d}.csv")))
     selected = select_by_table([both, other], spark)
     assert [(len(each.deliveries), each.near_matches) for each in selected] == [(2, ()), (1, ())]
+
+
+def test_a_run_of_everything_reports_them(spark: SparkSession, tmp_path: Path) -> None:
+    """A run of one partition loads what was requested, and reports nothing else."""
+    write(tmp_path, *MIXED)
+    dimension, opened = snapshots(str(tmp_path / "u_{date}.csv")), Warehouse(spark, tmp_path / "warehouse")
+    (warning,) = resolve_partitions(opened, dimension, [EVERYTHING]).warnings
+    assert warning.code == "NEAR_MATCH"
+    assert resolve_partitions(opened, dimension, ["2024-01-01"]).warnings == ()
 
 
 def test_a_requested_delivery_is_not_found_and_files_nearly_match(spark: SparkSession, tmp_path: Path) -> None:

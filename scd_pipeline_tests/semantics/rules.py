@@ -496,9 +496,12 @@ RULES: dict[str, Rule] = {
         number of entities, or from `at_least` entities on if that is declared too. The default is a quarter, from 20
         entities on. A run of many batches processes them in order of position, skips a rejected batch, loads the
         others, and reports the rejected one. A snapshot with a row whose key cannot be read retires no entities,
-        unless declared otherwise (`unreadable_keys: retire`).
+        unless declared otherwise (`unreadable_keys: retire`). The load, the status and the checks report that the
+        deletes of the source are off, since when, and why.
         """,
         (
+            "Deletes are off if the last snapshot of the existence source, or of a value of its scope, retires no "
+            "entities; they are on again after the next one that does.",
             "Quarantined rows count as present, and flagged rows as omitted. The guard does not apply to deletes of a "
             "feed.",
             "The scope of a snapshot is passed with the delivery; otherwise it is the set of distinct values in its "
