@@ -106,6 +106,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "it has several columns with the same name: {columns}; expected distinct names, as case is ignored",
         "deliver each column under a name of its own",
     ),
+    "RESERVED_COLUMN": Condition(
+        "the declaration reads columns whose names are reserved for loads: {columns}; expected other names",
+        "rename the columns in the delivery",
+    ),
     "COLUMN_MISSING": Condition(
         "columns are missing: {missing}; it has {existing}; expected every declared column",
         "deliver the columns; declare `missing: not_provided` or `missing: null` for an attribute that may be missing, "

@@ -28,7 +28,7 @@ from scd_pipeline.deliveries.paths import (
     owning_path,
     row_order_column,
 )
-from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import ADDED, FILE, LINE, PROBLEM, ROW_ORDER
 from scd_pipeline.deliveries.separator_line import declared_separator
 from scd_pipeline.deliveries.text_files import (
     LATIN,
@@ -163,15 +163,29 @@ class CsvDialect(TextOptions):
         return field.rstrip() if self.is_on("ignoretrailingwhitespace") else field
 
     def column_names(self, header: str) -> list[str]:
-        """Return the distinct names of the columns of a file, by Spark's rules: `_c1` for a column without a name."""
+        """Return the distinct names of the columns of a file, by Spark's rules: `_c1` for a column without a name.
+
+        A column with a name of the reader's own columns is renamed as a repeated one is.
+        """
         fields = self.field_names(header)
         names = fields if self.is_on("header", "true") else [""] * len(fields)
         folded = [name.lower() for name in names]
+
+        def is_used(name: str) -> bool:
+            return folded.count(name) > 1 or name in ADDED
+
         unnamed = ("", self.options.get("nullvalue", ""))
         return [
-            f"_c{number}" if name in unnamed else f"{name}{number}" if folded.count(name.lower()) > 1 else name
+            f"_c{number}" if name in unnamed else f"{name}{number}" if is_used(name.lower()) else name
             for number, name in enumerate(names)
         ]
+
+    def reserved_names(self, header: str) -> dict[str, str]:
+        """Return the names of the reader's own columns that a header has, each with the column's distinct name."""
+        if not self.is_on("header", "true"):
+            return {}
+        names = zip(self.field_names(header), self.column_names(header), strict=True)
+        return {name: column_name for name, column_name in names if name.lower() in ADDED}
 
     # Patterns of Java. They never backtrack: a long field must not exhaust the stack.
 
@@ -315,6 +329,11 @@ def repeated_columns(channel: Snapshot | Feed, layout: CsvLayout) -> list[str]:
     names = dialect.field_names(layout.header) if dialect.is_on("header", "true") else []
     folded = [name.casefold() for name in names]
     return [name for name, key in zip(names, folded, strict=True) if name and folded.count(key) > 1]
+
+
+def reserved_columns(channel: Snapshot | Feed, layout: CsvLayout) -> tuple[str, ...]:
+    """Return the names of a header that the reader gives to its own columns; those columns are not read."""
+    return tuple(CsvDialect.declared(channel).fitted(layout).reserved_names(layout.header))
 
 
 def _owners(files: Iterable[str], paths: Sequence[str]) -> dict[str, str | None]:
@@ -556,11 +575,14 @@ def read_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]
     dialect = CsvDialect.declared(channel).fitted(layout)
     reader = _spark_reader(spark, dialect)
     names, in_folders = _column_names(reader, dialect, paths, layout)
+    reserved = dialect.reserved_names(layout.header).values()
     if not names or dialect.is_wide or layout.is_plain:
         fields = [T.StructField(name, T.StringType()) for name in names]
-        return read_by_spark(reader, paths, fields, dialect.field_count_problem(F.col(LINE), len(names)))
+        rows = read_by_spark(reader, paths, fields, dialect.field_count_problem(F.col(LINE), len(names)))
+        return rows.drop(*reserved)
     in_files = [name for name in names if name not in in_folders]
-    rows = with_folder_values(_parsed(_record_texts(spark, dialect, paths, layout), dialect, in_files), in_folders)
+    rows = _parsed(_record_texts(spark, dialect, paths, layout), dialect, in_files).drop(*reserved)
+    rows = with_folder_values(rows, in_folders)
     return rows.where(col(LINE).isNull()) if dialect.mode == "DROPMALFORMED" else rows
 
 

@@ -27,7 +27,7 @@ from scd_pipeline.declaration.types import Map, Struct, parse_type
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns, undeclared_columns
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
-from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, scan_csv
+from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, reserved_columns, scan_csv
 from scd_pipeline.deliveries.debezium import unfold_events
 from scd_pipeline.deliveries.expressions import analyze_expressions
 from scd_pipeline.deliveries.file_signatures import signature_problem
@@ -37,7 +37,7 @@ from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.readers import merged_fields, read_path, read_table, with_batch_columns
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
+from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import col, with_columns
 from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
@@ -331,7 +331,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     first = members[0]
     source = dimension.source(first.batch.source)
     with _translate_read_errors("UNREADABLE_DELIVERY"):
-        frame = _frame(spark, members, shape)
+        frame, reserved = _frame(spark, members, shape)
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if not fields and _may_lack_columns(first) and _has_no_rows(spark, frame, members):
@@ -339,6 +339,9 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         if first.channel.format == "debezium":
             frame = unfold_events(frame)
             fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
+    undeclared = undeclared_columns(reserved, source, first.channel, dimension)
+    if used := [name for name in reserved if name not in undeclared]:
+        raise _Unreadable("RESERVED_COLUMN", columns=join_names(used))
     if shape.layout is not None:
         repeated = repeated_columns(first.channel, shape.layout)
         undeclared = undeclared_columns(repeated, source, first.channel, dimension)
@@ -349,6 +352,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         frame = with_batch_columns(frame, tags, files).drop(FILE)
         expressions = analyze_expressions(frame, source, first.channel, dimension)
     columns = map_columns(fields, source, first.channel, dimension, expressions)
+    columns = replace(columns, undeclared=(*columns.undeclared, *reserved))
     if columns.missing:
         file_format = first.channel.format if first.delivery.frame is None else None
         raise _Unreadable(
@@ -557,8 +561,10 @@ def _nanosecond_columns(schema: pyarrow.parquet.ParquetSchema) -> list[str]:
     ]
 
 
-def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> DataFrame:
-    """Return the rows of the members as delivered; `_scd_file` has the file of each row if there are several.
+def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return the rows of the members as delivered, and the delivered columns with reserved names, which they lack.
+
+    `_scd_file` has the file of each row if there are several members.
 
     If the first or the last row of a position wins (S5), `_scd_row_order` has the position of each row in its file.
 
@@ -568,21 +574,35 @@ def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     first = members[0]
     is_in_order = first.channel.has_row_order
     if first.delivery.frame is not None:
-        return _to_spark_frame(spark, first.delivery.frame, is_in_order=is_in_order)
+        reserved = _reserved(column_names(first.delivery.frame))
+        return _to_spark_frame(spark, first.delivery.frame, is_in_order=is_in_order), reserved
     if not _is_read_by_path(first):
-        return read_table(spark, first.channel, first.delivery, changes_only=first.changes_only, fields=shape.fields)
+        table = read_table(spark, first.channel, first.delivery, changes_only=first.changes_only, fields=shape.fields)
+        return _without_reserved(table)
     if is_in_order and Path(str(first.delivery.path)).is_dir():
         raise _Unreadable("NO_ROW_ORDER", input="a folder of files")
     paths = [str(delivery.delivery.path) for delivery in members]
     frame = read_path(spark, first.channel, paths, layout=shape.layout, fields=shape.fields)
     if is_in_order and _has_several_files(frame, paths):
         raise _Unreadable("NO_ROW_ORDER", input="a path of several files")
-    if FILE in frame.columns:
-        return frame if is_in_order else frame.drop(ROW_ORDER)
+    if first.channel.format not in ("parquet", "delta") and FILE in frame.columns:
+        reserved = reserved_columns(first.channel, shape.layout) if shape.layout is not None else ()
+        return (frame if is_in_order else frame.drop(ROW_ORDER)), reserved
+    frame, reserved = _without_reserved(frame)
     if len(members) == 1 and not is_in_order:
-        return frame
+        return frame, reserved
     order = [row_order_column().alias(ROW_ORDER)] if is_in_order else []
-    return frame.select("*", file_column(), *order)
+    return frame.select("*", file_column(), *order), reserved
+
+
+def _reserved(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name.lower() in ADDED)
+
+
+def _without_reserved(frame: DataFrame) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return a frame without columns of reserved names, and these names; its `_metadata` is then that of Spark."""
+    reserved = _reserved(frame.columns)
+    return (frame.drop(*reserved) if reserved else frame), reserved
 
 
 def _has_several_files(frame: DataFrame, paths: Sequence[str]) -> bool:
@@ -604,9 +624,9 @@ def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> Da
     if hasattr(frame, "sparkSession"):
         if is_in_order:
             raise _Unreadable("NO_ROW_ORDER", input="a Spark DataFrame")
-        return frame  # type: ignore[no-any-return]
+        return _without_reserved(frame)[0]
     try:
-        table = to_arrow(frame)
+        table = to_arrow(frame).drop_columns(list(_reserved(names)))
     except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
         named = _ARROW_COLUMN.fullmatch(str(error.args[-1])) if len(error.args) > 1 else None
         column = f"column {named['name']}" if named else "a column"

@@ -23,6 +23,8 @@ negative if the first row decides."""
 ROW_ORDER_TYPE = "struct<block:bigint,row:bigint>"
 RESERVED = (DELIVERY, LINE, PROBLEM, HASH)
 """Names of delivered columns that are never read."""
+ADDED = (*RESERVED, FILE, ROW_ORDER, "_scd_text", "_metadata")
+"""Names of columns that a reader adds. A delivered column with such a name is undeclared, and is not read."""
 FILTERED, ABSENT = "filtered", "absent"
 """The values of `_kind`, until the rows are counted, of rows that the condition `rows` excludes, and of rows of a
 snapshot whose entities count as absent. Later steps see neither."""

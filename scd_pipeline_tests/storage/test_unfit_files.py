@@ -8,6 +8,9 @@ import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -72,6 +75,50 @@ def test_first_bytes_show_the_format_of_a_file(
     assert signature_problem(str(file), file_format) == (f"{tmp_path}/{problem}" if problem else "")
     (tmp_path / "part.csv").write_bytes(b"id")
     assert signature_problem(str(tmp_path), file_format) == (f"{tmp_path}/{problem}" if problem else "")
+
+
+RESERVED = ("_scd_line", "_scd_file", "_metadata", "_SCD")
+"""Names that the readers give to columns of their own."""
+
+
+@pytest.mark.rule("S20")
+@pytest.mark.parametrize("file_format", ["csv", "quoted.csv", "parquet"])
+def test_columns_with_reserved_names_are_undeclared(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
+    """Each in two files, which are read together, and all in one."""
+    deliveries = []
+    for number, names in enumerate([*((name,) for name in RESERVED for _ in (1, 2)), RESERVED]):
+        table = pa.table(
+            {names[0]: ["x"], "id": [str(number)], **{name: ["y"] for name in names[1:]}, "city": ["Graz"]}
+        )
+        path = tmp_path / f"{number}.{file_format}"
+        if file_format == "parquet":
+            pq.write_table(table, path)
+        else:
+            quoting = "needed" if file_format == "csv" else "all_valid"
+            pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style=quoting, quoting_header=quoting))
+        deliveries.append(Delivery("crm", str(number), at=AT, path=str(path)))
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed(format=file_format.rpartition(".")[2])))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = ingest_and_apply(opened, dimension, deliveries)
+    assert [result.undeclared for result in done.results] == [*((name,) for name in RESERVED for _ in (1, 2)), RESERVED]
+    rows = opened.table("dim_c").read().select("id", "city").collect()
+    assert sorted(map(tuple, rows)) == [(str(number), "Graz") for number in range(9)]
+
+
+@pytest.mark.rule("S20")
+def test_frames_and_tables_with_reserved_names_are_read_and_a_declared_one_is_rejected(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = pa.table({"_scd_line": ["x"], "id": ["1"], "_metadata": ["y"], "city": ["Graz"], "_scd_row_order": ["z"]})
+    source = Source("crm", feed=Feed(), columns={"phone": "_scd_line"})
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    for number, frame in enumerate([table, spark.createDataFrame(table.to_pandas())]):
+        dimension = Dimension(f"dim_{number}", "id", {"city": 2}, Source("crm", feed=Feed()))
+        (result,) = ingest_and_apply(opened, dimension, [Delivery("crm", "1", at=AT, frame=frame)]).results
+        assert (result.outcome, result.undeclared) == ("accepted", ("_scd_line", "_metadata", "_scd_row_order"))
+    dimension = Dimension("dim_2", "id", {"city": 2, "phone": 2}, source)
+    (result,) = ingest_and_apply(opened, dimension, [Delivery("crm", "1", at=AT, frame=table)]).results
+    assert (result.code, result.details) == ("RESERVED_COLUMN", {"columns": "_scd_line"})
 
 
 @pytest.fixture(scope="module")
