@@ -119,6 +119,13 @@ CONDITIONS: Mapping[str, Condition] = {
         "an expression of the declaration fails for a row ({error}); expected a result for every row",
         "fix the row, or write the expression so that it accepts such a value, for example with try_cast",
     ),
+    "EXPRESSION_TIME_ZONE": Condition(
+        "the expression of {columns} computes a TIMESTAMP, for which Spark reads times without a zone in UTC; expected "
+        "times in {zone}, the time zone of the source",
+        "let the expression return a TIMESTAMP_NTZ, for example by `to_timestamp_ntz` in place of `to_timestamp`; or "
+        "text that `format` reads, or a number that `unit` reads (for `effective_at`: `effective_at_format` and "
+        "`effective_at_unit`)",
+    ),
     "UNKNOWN_SOURCE": Condition(
         "the source is not declared for {table}; expected one of {sources}", "pass the name of a declared source"
     ),
@@ -323,6 +330,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "{limit}; the load is complete",
         "declare type 1 for the attribute, move it to a dimension of its own (a mini-dimension) or to a fact, or raise "
         "`rapid_change_limit`",
+    ),
+    "EARLY_TIMES": Condition(
+        "the earliest time of a row is {earliest}, read by `effective_at_unit: {unit}`; expected times from 1990 on",
+        "if these numbers count another unit, deliver them in the declared one, as a higher revision, or withdraw the "
+        "delivery",
     ),
     # Queries
     "KNOWN_AT_NEEDS_DECLARATION": Condition(

@@ -25,6 +25,7 @@ from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.load.audit import AuditStepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.deletes_off import warnings_of_load
+from scd_pipeline.load.early_times import early_time_warnings
 from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
@@ -234,7 +235,10 @@ def build_plan(
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
         properties=state.properties,
         existing_entities=existing_entities(state.batches, intake.batches_to_append, state.dimension),
-        warnings=warnings_of_load(intake),
+        warnings=(
+            *warnings_of_load(intake),
+            *early_time_warnings(state.dimension, intake.batches_to_append),
+        ),
     )
 
 
