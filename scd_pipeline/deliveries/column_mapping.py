@@ -31,6 +31,8 @@ class ColumnMapping:
         has_lines: Whether it has the columns `_scd_line` and `_scd_problem`, for records that do not parse.
         columns: The column or expression, and its type, of each key column, each provided attribute and each column of
             the channel.
+        guarded: By the name of an expression, the columns with its value and with whether it fails for the row; empty
+            unless an expression is known to fail for a row.
     """
 
     fields: tuple[T.StructField, ...]
@@ -39,6 +41,15 @@ class ColumnMapping:
     undeclared: tuple[str, ...]
     has_lines: bool = False
     columns: Mapping[str, _TypedColumn] = field(default_factory=dict)
+    guarded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def condition(self, name: str, text: str) -> Column:
+        """Return a condition of the channel by its name and its text; NULL if it fails for the row."""
+        return F.col(self.guarded[name][0]) if name in self.guarded else F.expr(text)
+
+    def fails(self, name: str) -> Column:
+        """Return whether the expression of this name fails for the row."""
+        return F.col(self.guarded[name][1]) if name in self.guarded else F.lit(False)
 
     @property
     def line(self) -> Column:

@@ -37,9 +37,9 @@ from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.source import SEQUENCE_BITS
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.deliveries.cast_options import CastOptions
-from scd_pipeline.deliveries.casts import cast
+from scd_pipeline.deliveries.casts import Cast, cast
 from scd_pipeline.deliveries.column_mapping import ColumnMapping
-from scd_pipeline.deliveries.expressions import column_label, sequence_part
+from scd_pipeline.deliveries.expressions import DELETES, ROWS, column_label, sequence_part
 from scd_pipeline.deliveries.row_columns import (
     ABSENT,
     DELIVERY,
@@ -235,38 +235,54 @@ def _columns_to_cast(
 
 
 def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
-    is_deleted = _is_deleted(channel)
+    is_deleted = _is_deleted(mapping, channel)
     required = _required_attributes(channel, dimension)
     columns, problems, nulled = [], [], [F.lit(0)]
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
         options = CastOptions(source.timezone, column.declared.format, column.declared.unit, column.declared.round)
         result = cast(column.comparable, column.physical, column.data_type, options)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
-        value = column.with_default(value)
+        result = _with_failures(name, Cast(column.with_default(value), result.is_bad), mapping)
         # A delete provides no attribute, so it does not matter what its attributes contain.
         is_bad = result.is_bad & ~is_deleted if name in mapping.provided else result.is_bad
         if column.is_null_if_bad:
             nulled.append(F.when(is_bad, 1).otherwise(0))
         else:
-            problems.append(_cast_problem(name, is_bad, column))
+            problems.append(_cast_problem(name, is_bad, column, mapping))
         if name in required:
-            is_missing = column.delivered.isNull() & value.isNull() & ~is_deleted
+            is_missing = column.delivered.isNull() & result.value.isNull() & ~is_deleted
             problems.append(F.when(is_missing, F.lit(f"{name} is missing")))
-        columns.append(value.alias(name))
+        columns.append(result.value.alias(name))
     columns += [_text_of_row_or_delivery(name, mapping).alias(name) for name in (REASON, ACTOR, CORRELATION_ID)]
+    conditions = [name for name in (ROWS, DELETES) if name in mapping.guarded]
+    problems += [F.when(mapping.fails(name), _failure(name)) for name in conditions]
     columns += [is_deleted.alias(_DELETED), _is_filtered(mapping, channel).alias(_IS_FILTERED)]
     return _Values(columns, problems, sum_of(nulled))
 
 
-def _is_deleted(channel: Snapshot | Feed) -> Column:
-    return F.coalesce(F.expr(channel.deletes), F.lit(False)) if channel.deletes else F.lit(False)
+def _with_failures(name: str, result: Cast, mapping: ColumnMapping) -> Cast:
+    """Return the result of a cast; it is bad too where the expression of the value fails."""
+    if name not in mapping.guarded:
+        return result
+    fails = mapping.fails(name)
+    return Cast(F.when(~fails, result.value), result.is_bad | fails)
+
+
+def _failure(name: str) -> Column:
+    return F.lit(f"{column_label(name)}: the expression fails for the row")
+
+
+def _is_deleted(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
+    return F.coalesce(mapping.condition(DELETES, channel.deletes), F.lit(False)) if channel.deletes else F.lit(False)
 
 
 def _is_filtered(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
     """Return whether the condition `rows` excludes a row; it cannot exclude text that does not parse."""
     if not channel.rows:
         return F.lit(False)
-    return mapping.problem.isNull() & ~F.coalesce(F.expr(channel.rows), F.lit(False))
+    is_excluded = ~F.coalesce(mapping.condition(ROWS, channel.rows), F.lit(False))
+    is_evaluated = mapping.problem.isNull() & ~mapping.fails(ROWS)
+    return is_evaluated & is_excluded
 
 
 def _required_attributes(channel: Snapshot | Feed, dimension: Dimension) -> set[str]:
@@ -285,14 +301,17 @@ def _text_of_row_or_delivery(name: str, mapping: ColumnMapping) -> Column:
     return F.coalesce(text, delivery_text)
 
 
-def _cast_problem(name: str, is_bad: Column, column: _CastColumn) -> Column:
+def _cast_problem(name: str, is_bad: Column, column: _CastColumn, mapping: ColumnMapping) -> Column:
     """Return why a value was not accepted, without a personal value (S31)."""
     text = F.make_valid_utf8(F.left(column.delivered.cast("string"), F.lit(60)))
     value = F.lit("its value") if column.is_personal else F.concat(F.lit("'"), text, F.lit("'"))
     lacks_unit = isinstance(column.physical, T.NumericType) and not column.declared.unit
     expected = column.data_type.ddl()
     expected += " without a unit" if lacks_unit and expected in TIME_TYPES else ""
-    return F.when(is_bad, F.concat(F.lit(f"{column_label(name)}: cannot cast "), value, F.lit(f" to {expected}")))
+    problem = F.concat(F.lit(f"{column_label(name)}: cannot cast "), value, F.lit(f" to {expected}"))
+    if name in mapping.guarded:
+        problem = F.when(mapping.fails(name), _failure(name)).otherwise(problem)
+    return F.when(is_bad, problem)
 
 
 # -- Problems of keys, times and scopes

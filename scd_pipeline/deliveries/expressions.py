@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -60,9 +60,7 @@ def analyze_expressions(
     Raises:
         AnalysisException: An expression is invalid for another reason than an unknown column.
     """
-    names = (*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if a.is_delivered))
-    columns = {**{name: source.column(name) for name in names}, **channel_columns(channel)}
-    expressions = {name: column.expression for name, column in columns.items() if column.expression}
+    expressions = _declared_expressions(source, channel, dimension)
     expressions |= {name: text for name, text in ((DELETES, channel.deletes), (ROWS, channel.rows)) if text}
     if not expressions:
         return AnalyzedExpressions()
@@ -70,6 +68,57 @@ def analyze_expressions(
         return AnalyzedExpressions(_types(frame, expressions))
     except AnalysisException:
         return _analyze_separately(frame, expressions)
+
+
+def _declared_expressions(source: Source, channel: Snapshot | Feed, dimension: Dimension) -> dict[str, str]:
+    names = (*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if a.is_delivered))
+    columns = {**{name: source.column(name) for name in names}, **channel_columns(channel)}
+    return {name: column.expression for name, column in columns.items() if column.expression}
+
+
+def times_in_utc(
+    frame: DataFrame, source: Source, channel: Snapshot | Feed, dimension: Dimension, analyzed: AnalyzedExpressions
+) -> list[str]:
+    """Return the columns of type timestamp whose expressions compute times in UTC, and not in the source's zone (S1).
+
+    Spark reads a text as a time in the zone of the session, which is UTC. Only an expression that returns times of the
+    delivery as they are, such as the first of two columns, is right in another zone. It returns a time without a zone
+    if the times of the delivery have none, which is how it is recognized.
+    """
+    if source.timezone == "UTC":
+        return []
+    texts = {
+        name: text
+        for name, text in _declared_expressions(source, channel, dimension).items()
+        if isinstance(analyzed.types.get(name), T.TimestampType) and _is_timestamp(name, channel, dimension)
+    }
+    if not texts:
+        return []
+    local = frame.select(*[F.lit(None).cast(_local(f.dataType)).alias(f.name) for f in frame.schema.fields])
+    types = _types(local, texts)
+    return [column_label(name) for name in texts if isinstance(types[name], T.TimestampType)]
+
+
+def _is_timestamp(name: str, channel: Snapshot | Feed, dimension: Dimension) -> bool:
+    """Return whether the declared type of a key column, an attribute or a column of the channel is a timestamp."""
+    types = {**{key.name: key.type for key in dimension.business_key}, **{a.name: a.type for a in dimension.attributes}}
+    sequences = dict.fromkeys(map(sequence_part, range(len(channel.sequence_columns))), str(channel.sequence_type))
+    return {**types, **sequences, EFFECTIVE_AT: "timestamp"}.get(name) == "timestamp"
+
+
+def _local(data_type: T.DataType) -> T.DataType:
+    """Return the type with times that have no zone in place of instants."""
+    match data_type:
+        case T.TimestampType():
+            return T.TimestampNTZType()
+        case T.StructType(fields=fields):
+            return T.StructType([T.StructField(field.name, _local(field.dataType)) for field in fields])
+        case T.ArrayType(elementType=element):
+            return T.ArrayType(_local(element))
+        case T.MapType(keyType=key, valueType=value):
+            return T.MapType(_local(key), _local(value))
+        case _:
+            return data_type
 
 
 def _analyze_separately(frame: DataFrame, expressions: Mapping[str, str]) -> AnalyzedExpressions:
@@ -92,3 +141,14 @@ def _analyze_separately(frame: DataFrame, expressions: Mapping[str, str]) -> Ana
 def _types(frame: DataFrame, expressions: Mapping[str, str]) -> dict[str, T.DataType]:
     schema = frame.select(*[F.expr(text).alias(name) for name, text in expressions.items()]).schema
     return {name: field.dataType for name, field in zip(expressions, schema.fields, strict=True)}
+
+
+def guard(expression: str) -> Column:
+    """Return whether an expression fails for a row, as a cast of a malformed text does.
+
+    `try_to_binary` is NULL if its argument fails, and Spark has no other function of which that is true for every
+    argument. Generated code evaluates parts that an expression has twice beforehand, unless they are conditional; so it
+    is in a condition that is always true.
+    """
+    attempt = F.expr(f"try_to_binary(to_json(struct({expression} AS v)), 'utf-8')")
+    return F.when(F.spark_partition_id() >= 0, attempt).isNull()

@@ -29,8 +29,9 @@ from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns, u
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, reserved_columns, scan_csv
 from scd_pipeline.deliveries.debezium import unfold_events
-from scd_pipeline.deliveries.expressions import analyze_expressions
+from scd_pipeline.deliveries.expressions import analyze_expressions, times_in_utc
 from scd_pipeline.deliveries.file_signatures import signature_problem
+from scd_pipeline.deliveries.guarded import with_guarded_expressions
 from scd_pipeline.deliveries.json_files import find_empty_objects, has_only_nulls, infer_json_fields
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
@@ -289,7 +290,9 @@ def _compute(spark: SparkSession, groups: Sequence[Group], dimension: Dimension)
         if type_error is not None:
             failures += [(delivery, type_error) for delivery in group.members]
         elif len(group.members) == 1:
-            failures.append((group.members[0], error))
+            part = _compute_guarded(spark, group, dimension) if error.code == "EXPRESSION_FAILED" else None
+            parts += [part] if part is not None else []
+            failures += [] if part is not None else [(group.members[0], error)]
         else:
             for half in _halves(group.members):
                 grouped, unreadable = _bisect(half, _grouping(spark, group.shape, dimension))
@@ -297,6 +300,14 @@ def _compute(spark: SparkSession, groups: Sequence[Group], dimension: Dimension)
                 parts += more
                 failures += [*unreadable, *uncomputable]
     return parts, failures
+
+
+def _compute_guarded(spark: SparkSession, group: Group, dimension: Dimension) -> _Part | None:
+    """Compute the rows of a delivery in which an expression fails for some; None if they cannot be computed so."""
+    try:
+        return _computed_together([_group(spark, group.members, group.shape, dimension, is_guarded=True)])
+    except _Unreadable:
+        return None
 
 
 def _computed_together(groups: Sequence[Group]) -> _Part:
@@ -322,8 +333,17 @@ def _grouping(spark: SparkSession, shape: _Shape, dimension: Dimension) -> Calla
     return lambda members: _group(spark, members, shape, dimension)
 
 
-def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape, dimension: Dimension) -> Group:
+def _group(
+    spark: SparkSession,
+    members: Sequence[PendingDelivery],
+    shape: _Shape,
+    dimension: Dimension,
+    *,
+    is_guarded: bool = False,
+) -> Group:
     """Return deliveries of the same columns as one frame of change records.
+
+    With `is_guarded`, a row for which an expression fails is a bad row; otherwise it is an error of Spark.
 
     Raises:
         _Unreadable: They cannot be read as declared.
@@ -351,6 +371,8 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     with _translate_read_errors("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, files).drop(FILE)
         expressions = analyze_expressions(frame, source, first.channel, dimension)
+        if names := times_in_utc(frame, source, first.channel, dimension, expressions):
+            raise _Unreadable("EXPRESSION_TIME_ZONE", columns=join_names(names), zone=source.timezone)
     columns = map_columns(fields, source, first.channel, dimension, expressions)
     columns = replace(columns, undeclared=(*columns.undeclared, *reserved))
     if columns.missing:
@@ -361,7 +383,10 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
             existing=describe_existing_columns(columns, file_format),
         )
     with _translate_read_errors("COLUMN_TYPE"):
-        rows = conform(with_content_hash(frame, columns), columns, source, first.channel, dimension)
+        frame = with_content_hash(frame, columns)
+        if is_guarded:
+            frame, columns = with_guarded_expressions(frame, columns, first.channel)
+        rows = conform(frame, columns, source, first.channel, dimension)
     return _with_column_mapping(members, rows, columns, shape)
 
 

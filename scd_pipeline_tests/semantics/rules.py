@@ -51,6 +51,8 @@ RULES: dict[str, Rule] = {
         A text or a column without a zone is read in the zone that its source declares, by default UTC.
         """,
         (
+            "An expression of a timestamp that would read times without a zone in UTC, although the source has another "
+            "zone, rejects the delivery.",
             "A session whose time zone is not UTC is rejected when the warehouse is opened.",
             "Daylight saving time: a local time that is skipped is read an hour later. A local time that occurs twice "
             "is the first of the two, unless it has an offset.",
@@ -474,6 +476,7 @@ RULES: dict[str, Rule] = {
             "digits than the type can distinguish (17 or 9).",
             "Bad rows are stored in the change log. Those of a superseded revision are superseded too.",
             "In a feed, a bad row has no effect.",
+            "A row for which an expression of the declaration fails is a bad row; the reason names the column.",
             "A row that the channel's condition `rows` excludes has no effect at all: it is counted as filtered, and "
             "is neither a bad row nor present in a snapshot.",
             "A line of a CSV file with fewer or more fields than the header, with a quote that is not doubled, or with "

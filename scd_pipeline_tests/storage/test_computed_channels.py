@@ -101,6 +101,52 @@ WRAPPED = (
     {"schema":null,"payload":null}
     """,
 )
+MIXED_UNITS = (
+    """
+    dimension: dim_unit
+    business_key: {id: bigint}
+    sources:
+      app: {bad_row_limit: 0.5, feed: {format: json, effective_at: ts, effective_at_unit: ms}}
+    attributes: {v: 2}
+    """,
+    """
+    {"id":1,"v":"a","ts":1704067200000}
+    {"id":1,"v":"b","ts":1706745600}
+    {"id":1,"v":"c","ts":1709251200000000}
+    """,
+)
+FAILING = (
+    """
+    dimension: dim_failing
+    business_key: {id: bigint}
+    sources:
+      app:
+        bad_row_limit: 0.9
+        feed:
+          format: csv
+          effective_at: {expression: "to_date(at, 'yyyyMMdd')"}
+          sequence: {expression: "cast(n as int) * 2 + cast(n as int)"}
+          deletes: cast(gone as boolean)
+          rows: "cast(x as int) > 0"
+        columns:
+          city: {expression: "element_at(split(city, '-'), cast(part as int))"}
+          size: {expression: "cast(size as int)", default: 7}
+    attributes: {city: 2, size: {scd: 1, type: int, on_bad_value: null}}
+    """,
+    """
+    id,at,n,gone,x,city,part,size
+    1,20240101,1,false,1,a-b,1,5
+    2,20240931,1,false,1,a-b,1,5
+    3,20240101,one,false,1,a-b,1,5
+    4,20240101,1,maybe,1,a-b,1,5
+    5,20240101,1,false,ja,a-b,1,5
+    6,20240101,1,false,1,a-b,x,5
+    7,20240101,1,false,1,a-b,2,xx
+    8,20240101,1,true,1,a-b,x,xx
+    9,20240931,one,maybe,0,a-b,x,xx
+    10,20240101,1,false,1,a-b,2,
+    """,
+)
 
 
 def _text(indented: str) -> str:
@@ -213,3 +259,33 @@ def test_wrapped_events_are_ordered_by_file_position_and_row_of_the_binary_log(l
         """
     assert_same_rows(expected, versions(loaded, "id", "name"))
     assert loaded[1].results[0].filtered_rows == 1
+
+
+@rule("S26")
+def test_an_expression_that_fails_for_a_row_makes_a_bad_row_that_names_the_column(load: Load) -> None:
+    """A failing expression of an attribute does not matter in a delete, and none does in a filtered row."""
+    loaded = load(FAILING)
+    names = ("city", "deletes", "effective_at", "rows", "sequence")
+    reasons = [f"{name}: the expression fails for the row" for name in names]
+    assert [reason.partition(";")[0] for reason in bad_rows(loaded)] == reasons
+    assert_same_rows(
+        """
+        | id | city | size | effective_from | effective_to |
+        | 1  | a    | 5    | 2024-01-01     | OPEN         |
+        | 7  | b    | NULL | 2024-01-01     | OPEN         |
+        | 10 | b    | 7    | 2024-01-01     | OPEN         |
+        """,
+        versions(loaded, "id", "city", "size"),
+    )
+    (result,) = loaded[1].results
+    assert (result.bad_rows, result.filtered_rows, result.nulled_values) == (5, 1, 1)
+
+
+@rule("S4")
+def test_times_before_1990_by_a_declared_unit_are_reported(load: Load) -> None:
+    """Seconds that are read as milliseconds are in January 1970; microseconds are a bad row."""
+    _, result = load(MIXED_UNITS)
+    (warning,) = result.warnings
+    assert (warning.code, warning.location) == ("EARLY_TIMES", "dim_unit: app/feed/1/0")
+    assert warning.details == {"earliest": "1970-01-20", "unit": "ms"}
+    assert load(COMPUTED)[1].warnings == ()

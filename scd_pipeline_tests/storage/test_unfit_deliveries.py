@@ -185,17 +185,52 @@ def test_a_file_with_unreadable_rows_does_not_block_the_others(spark: SparkSessi
         """
         | delivery     | outcome  | code                |
         | '2024-01-01' | accepted | ''                  |
-        | '2024-01-02' | rejected | EXPRESSION_FAILED   |
+        | '2024-01-02' | rejected | BAD_ROWS            |
         | '2024-01-03' | rejected | UNREADABLE_DELIVERY |
         | '2024-01-04' | accepted | ''                  |
         """,
         outcomes(load_plan.results),
     )
     flagged, broken = rejected(load_plan)
-    assert flagged.details == {"error": "CAST_INVALID_INPUT"}, "the value is not reported"
+    assert flagged.details["example"] == "deletes: the expression fails for the row", "the value is not reported"
     assert "c_2024-01-03.csv.gz" in broken.problem
     rows = load_plan.changed_rows.orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
+
+
+@pytest.mark.rule("S1")
+def test_an_expression_that_would_read_times_in_utc_is_rejected_in_another_zone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark reads 10:15 in UTC, and not in Vienna. Instants stay as they are, as does text that a format reads."""
+    time = Attribute(2, type="timestamp")
+    expressions = {
+        "utc": {"posted": "try_to_timestamp(concat(day, time), 'yyyyMMddHHmmss')"},
+        "mixed": {"changed": "coalesce(instant, to_timestamp(day))"},
+        "zone": {"local": "to_timestamp_ntz(concat(day, time), 'yyyyMMddHHmmss')", "first": "coalesce(instant, other)"},
+    }
+    sources = [
+        Source(
+            name,
+            feed=Feed(),
+            attributes=list(texts),
+            existence=name == "zone",
+            timezone="Europe/Vienna",
+            columns={attribute: Column(expression=text) for attribute, text in texts.items()},
+        )
+        for name, texts in expressions.items()
+    ]
+    attributes = {attribute: time for texts in expressions.values() for attribute in texts}
+    instant = utc(2024, 1, 31, 23)
+    frame = pa.table({"id": ["a"], "day": ["20240131"], "time": ["101500"], "instant": [instant], "other": [instant]})
+    deliveries = [Delivery(name, "1", at=utc(2024, 6, 1), frame=frame) for name in expressions]
+    load_plan = planned(spark, tmp_path, Dimension("dim_c", "id", attributes, sources), deliveries)
+    assert [(each.delivery_key[0], each.code, each.details) for each in rejected(load_plan)] == [
+        ("utc", "EXPRESSION_TIME_ZONE", {"columns": "posted", "zone": "Europe/Vienna"}),
+        ("mixed", "EXPRESSION_TIME_ZONE", {"columns": "changed", "zone": "Europe/Vienna"}),
+    ]
+    (row,) = load_plan.changed_rows.select("local", "first").toArrow().to_pylist()
+    assert row == {"local": utc(2024, 1, 31, 9, 15), "first": instant}
 
 
 @pytest.mark.rule("S27")
