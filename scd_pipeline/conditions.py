@@ -617,6 +617,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "OPTION_REQUIRED": "an option is declared together with the option that it requires",
     "OUT_OF_RANGE": "a number is within the range of its option",
     "PATH_PLACEHOLDER": "a placeholder, a partition or a version in the path distinguishes one delivery from the next",
+    "PERSONAL_BEGIN": "a history does not begin at a personal value",
     "PERSONAL_KEY": "a business key is not personal",
     "ROLE_KEY": "the key of a role has a column of the same type for each column of the business key",
     "SYNTAX": "the text is YAML",

@@ -76,7 +76,11 @@ class Guard:
 
 @dataclass(frozen=True)
 class Dim:
-    """A dimension's declaration, as far as it matters for history."""
+    """A dimension's declaration, as far as it matters for history.
+
+    `begin`: the fixed start and the limit of the first changes for which it applies. `begin_attr`: the attribute whose
+    value is the start instead (S29).
+    """
 
     name: str
     key: tuple[str, ...]
@@ -84,6 +88,7 @@ class Dim:
     sources: tuple[Src, ...]
     open_end: dt.datetime = dt.datetime(9999, 12, 31, 23, 59, 59)
     begin: tuple[dt.datetime, dt.datetime] | None = None
+    begin_attr: str | None = None
     deleted_rows: str = "keep"
     deleted_at: bool = False
     retire_guard: Guard = Guard()
@@ -643,11 +648,29 @@ def opener(dim: Dim, moment: Moment) -> Statement:
     return last
 
 
-def begins(dim: Dim, version: Version) -> dt.datetime:
-    """S29: the first version begins at the fixed time, if its change is not after the declared limit."""
-    if dim.begin and version.number == 1 and version.opened.time <= dim.begin[1]:
+def begins(dim: Dim, history: Sequence[Moment], version: Version) -> dt.datetime:
+    """S29: the first version begins at the fixed time, if its change is not after the declared limit.
+
+    Or at the value of the declared attribute, as known at its change, if this is before the change.
+    """
+    opened = version.opened.time
+    if version.number > 1:
+        return opened
+    if dim.begin and opened <= dim.begin[1]:
         return dim.begin[0]
-    return version.opened.time
+    return min(opened, begin_value(dim, history, version) or opened)
+
+
+def begin_value(dim: Dim, history: Sequence[Moment], version: Version) -> dt.datetime | None:
+    """S29: the value of the attribute that begins histories when a version opens; a date is its midnight in UTC."""
+    attr = next((attr for attr in dim.attrs if attr.name == dim.begin_attr), None)
+    if attr is None:
+        return None
+    until = [moment for moment in history if moment.time <= version.opened.time]
+    value = original(attr.name, until) if attr.scd == 0 else latest(attr.name, until)
+    if value is None or isinstance(value, dt.datetime):
+        return value
+    return dt.datetime.combine(value, dt.time())
 
 
 # ---------------------------------------------------------------------- attributes
@@ -765,11 +788,11 @@ def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dic
     }
 
 
-def window_columns(dim: Dim, version: Version) -> dict[str, Any]:
+def window_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dict[str, Any]:
     """S2, S3: the half-open window; the version with no end is the current one."""
     deleted = {"is_deleted": not version.opened.after.exists} if dim.deleted_rows == "new_version" else {}
     return {
-        "effective_from": begins(dim, version),
+        "effective_from": begins(dim, history, version),
         "effective_to": version.ended,
         "current_flag": version.ended == dim.open_end,
         "version": version.number,
@@ -790,7 +813,7 @@ def version_row(
 def windowed_rows(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, Any]]:
     """S2: a row for each version."""
     every = versions(dim, history)
-    return [version_row(dim, key, history, v, every[:i]) | window_columns(dim, v) for i, v in enumerate(every)]
+    return [version_row(dim, key, history, v, every[:i]) | window_columns(dim, history, v) for i, v in enumerate(every)]
 
 
 def single_row(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, Any]]:

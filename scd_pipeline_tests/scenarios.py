@@ -129,6 +129,7 @@ CUSTOMER = _shape(
     (Channel("crm", "snapshot", scope=SCOPED_BY_SCENARIO), Channel("crm", "feed", has_row_times=True)),
     added={"manager"},
     optional={"email", "score"},
+    begin_attr="birth_date",
 )
 
 STORE = _shape(
@@ -145,6 +146,7 @@ STORE = _shape(
     (Channel("crm", "snapshot", scope=SCOPED_BY_REGION), Channel("erp", "feed", has_row_times=True)),
     added={"size"},
     optional={"status"},
+    begin_attr="opened",
 )
 
 PLAYER = _shape(
@@ -1168,6 +1170,11 @@ def _removed(seen: Seen) -> bool:
     return seen.dim.deleted_rows == "remove" and any(o.versions(seen.dim, history) for history in deleted)
 
 
+def _begins_at_value(seen: Seen) -> bool:
+    firsts = [(seen.dim, history, version) for history in seen.histories for version in o.versions(seen.dim, history)]
+    return bool(seen.dim.begin_attr) and any(o.begins(*first) < first[2].opened.time for first in firsts)
+
+
 def _begins_earlier(seen: Seen) -> bool:
     return bool(seen.dim.begin) and any(row["effective_from"] == seen.dim.begin[0] for row in seen.rows)
 
@@ -1255,6 +1262,7 @@ SCENARIO_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "added column": lambda seen: seen.scenario.shape.redeclared and bool(seen.scenario.first and seen.scenario.second),
     "own reason": lambda seen: any(row["change_reason"] != "source_load" for row in seen.rows),
     "fixed beginning": _begins_earlier,
+    "beginning at a value": _begins_at_value,
     "no windows": lambda seen: not seen.dim.has_windows,
     "deleted_at": lambda seen: any(row.get("deleted_at") for row in seen.rows),
     "removed row": _removed,

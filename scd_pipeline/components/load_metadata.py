@@ -25,6 +25,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES, REFUSED
 from scd_pipeline.declaration.change_types import OVERWRITE as OVERWRITTEN
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX, SUFFIXES
+from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline.deliveries.result import OUTCOMES, BatchResult
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
@@ -250,6 +251,6 @@ def _has_text(rows: DataFrame, name: str, text: str | None) -> Column:
 def plotted_version(row: Mapping[str, Any], names: Sequence[str], dimension: Dimension) -> plots.Version:
     """Return a version for the plot; a window that begins at the declared beginning of history has no start (S29)."""
     start: datetime | None = row[EFFECTIVE_FROM]
-    if dimension.begin is not None and start == dimension.begin.at_time:
+    if dimension.begin is not None and start == to_datetime(dimension.earliest_time):
         start = None
     return plots.Version(row[VERSION], start, row[EFFECTIVE_TO], {name: row[name] for name in names})

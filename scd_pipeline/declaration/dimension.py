@@ -20,7 +20,7 @@ from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.table_properties import property_texts
 from scd_pipeline.declaration.tables import table_names
-from scd_pipeline.declaration.times import NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, to_datetime
+from scd_pipeline.declaration.times import EARLIEST_TIME, NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, to_datetime
 from scd_pipeline.errors import DeclarationWarning
 
 HASH = "hash"
@@ -52,7 +52,7 @@ class Dimension:
     - `column_names`: other names of generated columns, by their default names; False for `current_flag` if the table
       has no such column; `row_hash` is a further column with a hash of the attributes of types 2 and 6
     - `change_types`: labels of the audit for its change types, such as "new" for "INSERT"
-    - `begin`: an earlier start of the first versions (S29)
+    - `begin`: an earlier start of the first versions: a fixed time, or the value of an attribute (S29)
     - `deleted_rows`: in a table with windows, "new_version" if a delete opens a version with `is_deleted` (S18); in one
       without windows, whether the row of a deleted entity is kept ("keep") or removed ("remove") (S33)
     - `deleted_at`: whether a table without windows has the time of the delete (S33)
@@ -218,6 +218,11 @@ class Dimension:
     def open_end_time(self) -> datetime:
         """`computed_open_end` as a time in UTC."""
         return to_datetime(self.computed_open_end)
+
+    @property
+    def earliest_time(self) -> str:
+        """The time, as ISO text, before which a change is a bad row (S26, S29)."""
+        return self.begin.at if self.begin is not None and self.begin.at else EARLIEST_TIME
 
     @property
     def existence_source(self) -> Source:

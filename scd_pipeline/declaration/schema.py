@@ -77,7 +77,7 @@ def _dimension() -> Schema:
         "business_key": _TYPED_NAMES,
         "sources": _by_name("source"),
         "attributes": _by_name("attribute"),
-        "begin": _section(options.BEGIN, required=("at",)),
+        "begin": _section(options.BEGIN),
         "column_names": _section(options.TABLE_COLUMNS),
         "change_types": _section(options.CHANGE_TYPES),
         "profile": {"enum": list(PROFILES)},

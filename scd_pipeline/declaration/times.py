@@ -9,6 +9,7 @@ from typing import Any
 from scd_pipeline.instants import to_instant
 
 OPEN_END = "9999-12-31 23:59:59"
+EARLIEST_TIME = "0001-01-01 00:00:00"
 NULL_OPEN_END = "null"
 """The declared open end of a table in which a current version has NULL in `effective_to`."""
 PROFILE_OPEN_END = "profile"

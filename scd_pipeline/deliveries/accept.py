@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import KIND
 from scd_pipeline.declaration import Dimension, Snapshot
+from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
 from scd_pipeline.deliveries.csv_files import summarize_field_counts
 from scd_pipeline.deliveries.delivery import Delivery
@@ -185,9 +186,8 @@ def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRej
     at = f"{batch.at:%Y-%m-%d %H:%M:%S}"
     if batch.at >= dimension.open_end_time:
         return BatchRejected("AT_OPEN_END", batch.id, at=at, open_end=dimension.computed_open_end)
-    begin = dimension.begin
-    if begin and batch.has_row_times and batch.at < begin.at_time:
-        return BatchRejected("BEFORE_BEGIN", batch.id, at=at, begin=begin.at)
+    if batch.has_row_times and batch.at < to_datetime(dimension.earliest_time):
+        return BatchRejected("BEFORE_BEGIN", batch.id, at=at, begin=dimension.earliest_time)
     return None
 
 

@@ -331,7 +331,7 @@ def _time_problems(channel: Snapshot | Feed, dimension: Dimension) -> list[Colum
     if channel.effective_at:
         time, name = F.col(EFFECTIVE_AT), "effective_at"
         problems.append(F.when(time.isNull(), F.lit("effective_at is missing")))
-    first = dimension.begin.at if dimension.begin else "0001-01-01 00:00:00"
+    first = dimension.earliest_time
     problems.append(F.when(time < F.lit(first).cast("timestamp"), F.lit(f"{name} is before {first}")))
     end = dimension.computed_open_end
     problems.append(F.when(time >= F.lit(end).cast("timestamp"), F.lit(f"{name} is not before {end}")))

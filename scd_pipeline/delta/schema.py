@@ -144,6 +144,8 @@ def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) ->
     errors = []
     for option in _UNCHANGEABLE_OPTIONS:
         before, now = getattr(stored, option), getattr(declared, option)
+        if option == "begin" and before is not None:
+            before = tuple(declared.former_names.get(text, text) for text in before)  # a renamed attribute
         if before != now:
             errors.append(_difference(dimension, option, before, now))
     for name, attribute in stored.attributes.items():

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.declaration import Attribute, Begin, Dimension
 from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
 from scd_pipeline.delta.warehouse import Warehouse
@@ -60,7 +60,7 @@ class StoredDeclaration:
         key: Name and type of each column of the business key.
         attributes: The attributes by name.
         former_names: The current name of an attribute by each former name.
-        begin: The two times of `Begin`; None if the histories have no declared begin.
+        begin: The two times of `Begin`, or its attribute alone; None if the histories have no declared begin.
     """
 
     key: tuple[tuple[str, str], ...]
@@ -69,7 +69,7 @@ class StoredDeclaration:
     surrogate_key: str
     key_salt: str
     open_end: str
-    begin: tuple[str, str] | None
+    begin: tuple[str, ...] | None
     deleted_rows: str
     deleted_at: bool
     existence_source: str
@@ -122,7 +122,7 @@ class StoredDeclaration:
             surrogate_key=dimension.surrogate_key,
             key_salt=dimension.key_salt,
             open_end=dimension.column_layout.open_end,
-            begin=(begin.at, begin.for_first_changes_until) if begin else None,
+            begin=_begin_texts(begin) if begin else None,
             deleted_rows=dimension.deleted_rows,
             deleted_at=dimension.deleted_at,
             existence_source=dimension.existence_source.name,
@@ -165,6 +165,10 @@ class StoredDeclaration:
         address.
         """
         return {_PROPERTY: self.to_json().encode().hex()}
+
+
+def _begin_texts(begin: Begin) -> tuple[str, ...]:
+    return (begin.column,) if begin.column else (begin.at, begin.for_first_changes_until)
 
 
 def stored_declaration(warehouse: Warehouse, name: str) -> StoredDeclaration | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import (
@@ -20,10 +20,14 @@ from scd_pipeline.columns import (
     VERSION,
     attribute_types,
 )
-from scd_pipeline.declaration import Attribute, Begin, Dimension
+from scd_pipeline.declaration import Attribute, Begin, Dimension, ScdType
 from scd_pipeline.declaration.column_names import OPT_IN_COLUMNS, TABLE_COLUMNS, ColumnLayout
+from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.expressions import col
+from scd_pipeline.history.row_windows import RowWindow
 
+_BEGIN_VALUE = "_begin_value"
 COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name not in OPT_IN_COLUMNS)
 """The generated columns of `dimension_schema` that can have other names in the table."""
 
@@ -89,7 +93,7 @@ def open_end(dimension: Dimension) -> Column:
 
 def beginning() -> Column:
     """Return the `effective_from` of every entity of a dimension without windows, as a timestamp (S33)."""
-    return declared_time("0001-01-01 00:00:00")
+    return declared_time(EARLIEST_TIME)
 
 
 def declared_begin(begin: Begin) -> Column:
@@ -97,15 +101,38 @@ def declared_begin(begin: Begin) -> Column:
     return declared_time(begin.at)
 
 
+def with_begin_value(states: DataFrame, dimension: Dimension, window: RowWindow) -> DataFrame:
+    """Add the value of the attribute at which histories begin, if one is declared, for `version_start` (S29).
+
+    Args:
+        states: One row per entity and time, with each attribute, wrapped, as of that time.
+        dimension: The declaration.
+        window: The window of an entity's states in order of time.
+    """
+    if dimension.begin is None or not dimension.begin.column:
+        return states
+    value, attribute = col(dimension.begin.column)["v"], dimension.attribute(dimension.begin.column)
+    first = window.first(value) if attribute.scd is ScdType.RETAIN_ORIGINAL else value
+    return states.withColumn(_BEGIN_VALUE, first.cast("timestamp"))
+
+
 def version_start(change_time: Column, dimension: Dimension) -> Column:
     """Return the `effective_from` of a version: the time of its change, or the declared begin (S29).
 
-    The declared begin applies to the first version of an entity whose first change is early enough. Needs `version`.
+    The declared begin applies to the first version of an entity whose first change is early enough, or later than the
+    value of the declared attribute. Needs `version`, and the column of `with_begin_value`.
     """
     if dimension.begin is None:
         return change_time
-    is_early = (F.col(VERSION) == 1) & (change_time <= declared_time(dimension.begin.for_first_changes_until))
-    return F.when(is_early, declared_begin(dimension.begin)).otherwise(change_time)
+    start, is_early = _first_start(dimension.begin, change_time)
+    return F.when((F.col(VERSION) == 1) & is_early, start).otherwise(change_time)
+
+
+def _first_start(begin: Begin, change_time: Column) -> tuple[Column, Column]:
+    """Return the declared start of a first version, and whether it applies."""
+    if begin.column:
+        return F.col(_BEGIN_VALUE), F.col(_BEGIN_VALUE) < change_time
+    return declared_begin(begin), change_time <= declared_time(begin.for_first_changes_until)
 
 
 def declared_time(text: str) -> Column:

@@ -71,7 +71,7 @@ from scd_pipeline.history.existence import (
 )
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.row_windows import RowWindows
-from scd_pipeline.history.schema import beginning, dimension_columns, open_end, version_start
+from scd_pipeline.history.schema import beginning, dimension_columns, open_end, version_start, with_begin_value
 
 EXISTS = "_exists"
 VISIBLE = "_visible"
@@ -215,6 +215,7 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
     window = windows.by_time()
     if has_latest_in_version(dimension):
         states = with_latest_in_version(states, dimension, windows)
+    states = with_begin_value(states, dimension, window)
     changes = ~F.col(VISIBLE).eqNullSafe(window.lag(F.col(VISIBLE)))
     boundaries = states.withColumn("_is_boundary", changes).where(F.col("_is_boundary"))
     versions = boundaries.withColumn(_END, window.lead(F.col(EFFECTIVE_AT)))

@@ -39,9 +39,9 @@ from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, OVERWR
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import any_of, array_where, col, values_differ, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
-from scd_pipeline.history.lossless import map_entry, map_of_entries
+from scd_pipeline.history.lossless import map_entry, map_of_entries, wrapped_value
 from scd_pipeline.history.row_windows import RowWindows, business_key
-from scd_pipeline.history.schema import beginning, declared_begin, version_start
+from scd_pipeline.history.schema import beginning, declared_begin, version_start, with_begin_value
 from scd_pipeline.history.timeline import (
     EXISTS,
     OPENED_BY,
@@ -140,8 +140,8 @@ def _occurring_transitions(states: DataFrame, dimension: Dimension) -> DataFrame
 def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
     """Return the surrogate keys that transitions assigned, and the version that each one identifies.
 
-    A transition has the time of its change; the version may begin at the declared begin instead (S29). The key is the
-    hash of its version, so it decides between the two.
+    A transition has the time of its change; the version may begin at the declared begin instead (S29), which is a fixed
+    time or a value of the transition itself. The key is the hash of its version, so it decides between the two.
 
     Args:
         transitions: The business key and `transition_schema`; withdrawn transitions included.
@@ -151,16 +151,25 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
     Returns:
         The surrogate key, the business key, and `effective_from`; one row for each key.
     """
-    starts = [F.col(CHANGE_TS)]
-    if not dimension.has_windows:
-        starts = [beginning()]
-    elif dimension.begin is not None:
-        starts.append(declared_begin(dimension.begin))
+    starts = [F.col(CHANGE_TS), *_other_starts(dimension)] if dimension.has_windows else [beginning()]
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
     opened = transitions.where(F.col(CHANGE_TYPE).isin(*opening_change_types(dimension)))
     candidates = opened.select(new_key, *business_key(dimension), F.explode(F.array(*starts)).alias(EFFECTIVE_FROM))
     is_hash = col(dimension.surrogate_key) == surrogate_key(dimension, key_hash)
-    return candidates.where(is_hash).dropDuplicates([dimension.surrogate_key])
+    is_version = F.col(EFFECTIVE_FROM).isNotNull() & is_hash
+    return candidates.where(is_version).dropDuplicates([dimension.surrogate_key])
+
+
+def _other_starts(dimension: Dimension) -> list[Column]:
+    """Return the times other than that of its change at which the version of a transition may begin (S29)."""
+    if dimension.begin is None:
+        return []
+    if not dimension.begin.column:
+        return [declared_begin(dimension.begin)]
+    attribute = dimension.attribute(dimension.begin.column)
+    data_type = attribute_types(dimension)[attribute.name]
+    names = (attribute.name, *attribute.former_names)
+    return [wrapped_value(F.col(NEW_VALUES), name, data_type)["v"].cast("timestamp") for name in names]
 
 
 def _attributes_of(dimension: Dimension, source: Source) -> list[Attribute]:
@@ -274,7 +283,7 @@ def _with_keys(states: DataFrame, dimension: Dimension, windows: RowWindows, key
     """
     window = windows.by_time()
     opens = F.col(_ROW_CHANGE).isin(*opening_change_types(dimension))
-    numbered = states.withColumn(VERSION, window.sum(opens.cast("int")))
+    numbered = with_begin_value(states, dimension, window).withColumn(VERSION, window.sum(opens.cast("int")))
     start = version_start(F.col(EFFECTIVE_AT), dimension)
     if not dimension.has_windows:
         start = beginning()

@@ -31,10 +31,16 @@ def declaration(shape: Shape, dim: o.Dim) -> Dimension:
         dict(shape.types.key),
         {attr.name: _attribute(shape, dim, attr) for attr in dim.attrs},
         [_source(shape, source, len(dim.sources) > 1) for source in dim.sources],
-        begin=Begin(*(str(moment) for moment in dim.begin)) if dim.begin else None,
+        begin=_begin(dim),
         deleted_rows=dim.deleted_rows,  # type: ignore[arg-type]
         deleted_at=dim.deleted_at,
     )
+
+
+def _begin(dim: o.Dim) -> Begin | None:
+    if dim.begin_attr:
+        return Begin(column=dim.begin_attr)
+    return Begin(*(str(moment) for moment in dim.begin)) if dim.begin else None
 
 
 def _attribute(shape: Shape, dim: o.Dim, attr: o.Attr) -> Attribute:

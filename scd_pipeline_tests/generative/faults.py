@@ -623,13 +623,25 @@ _EXISTENCE = (
         "begin_for_every_first_version",
         "S29",
         "player pass, machine pass",
-        _in("schema.version_start", dropped(operand("for_first_changes_until"))),
+        _in("schema.version_start", dropped(operand("is_early"))),
     ),
     _fault(
         "begin_before_its_limit_only",
         "S29",
         "player pass, machine pass",
-        _in("schema.version_start", compared(comparison("for_first_changes_until"), "<")),
+        _in("schema._first_start", compared(comparison("for_first_changes_until"), "<")),
+    ),
+    _fault(
+        "begin_at_a_value_after_the_first_change",
+        "S29",
+        "store pass",
+        _in("schema._first_start", compared(comparison("change_time", "_BEGIN_VALUE"), ">")),
+    ),
+    _fault(
+        "begin_at_the_last_value_of_type_0",
+        "S29",
+        "store pass",
+        _in("schema.with_begin_value", renamed(call("first"), "last")),
     ),
     _fault(
         "windows_closed",

@@ -14,6 +14,7 @@ from scd_pipeline.columns import COMMIT
 from scd_pipeline.declaration.change_types import WITHDRAWN
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.history.transitions import build_transitions
+from scd_pipeline.load.keys import missing_keys
 from scd_pipeline.load.log import read_log, records_in_effect
 from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline.queries.dimension import rows_known_at
@@ -58,6 +59,7 @@ def test_the_audit_replayed_up_to_a_commit_equals_the_dimension_at_that_commit(
             assert not same_rows(rows, replayed)
         assert_each_withdrawn_once(transitions)
         assert_current_transitions_follow_from_the_log(opened)
+        assert_keys_follow_from_the_audit(opened)
         repeated = record(opened.warehouse, opened.dimension)
         assert (repeated.table_version, repeated.counts.transitions) == (recorded.table_version, {})
 
@@ -84,6 +86,14 @@ def assert_current_transitions_follow_from_the_log(opened: ScenarioWarehouse) ->
     audit = queries.audit(opened.warehouse, opened.dimension)
     actual = current_transitions(audit, opened.dimension).select(*expected.columns)
     assert not same_rows(records(_plain(expected)), records(_plain(actual)))
+
+
+def assert_keys_follow_from_the_audit(opened: ScenarioWarehouse) -> None:
+    """S14: the key list can be rebuilt from the audit, whose withdrawn transitions assigned keys too."""
+    audit, keys = (opened.warehouse.table(f"{opened.dimension.name}{suffix}").read() for suffix in ("_audit", "_keys"))
+    assert not records(missing_keys(opened.warehouse, opened.dimension, audit, keys))
+    rebuilt = missing_keys(opened.warehouse, opened.dimension, audit, None).select(*keys.columns)
+    assert not same_rows(records(keys), records(rebuilt))
 
 
 def _plain(rows: object) -> object:

@@ -277,7 +277,7 @@ def test_adjacent_versions_differ() -> None:
 def test_the_version_in_force_has_the_values_provided_last() -> None:
     """S2, S8, S18, S30: the version in force at a time has the last values provided up to that time."""
     for scenario in SAMPLE:
-        dim = replace(scenario.dim, begin=None)
+        dim = replace(scenario.dim, begin=None, begin_attr=None)
         versions = _by_key(dim, o.oracle(dim, scenario.batches))
         change_records = [
             s for s in o.resolve_kinds(o.statements(dim, scenario.batches)) if s.kind != "no_op" and dim.has_windows

@@ -158,3 +158,36 @@ VENDOR = declare(
       score: {scd: 1, type: int, missing: not_provided}
     """
 )
+
+SUBSCRIBER = declare(
+    """
+    dimension: dim_subscriber
+    business_key: {id: int}
+    sources:
+      crm:
+        existence: true
+        snapshot: {effective_at: time}
+        feed: {effective_at: time, deletes: "op = 'D'"}
+      web:
+        feed: {effective_at: time}
+    attributes:
+      plan: {scd: 2, source: crm}
+      created: {scd: 0, type: timestamp, source: crm}
+      signed_up: {scd: 1, type: date, source: web}
+    begin: {column: created}               # the first version begins when the source created the entity
+    """
+)
+
+VISITOR = declare(
+    """
+    dimension: dim_visitor
+    business_key: {id: int}
+    sources:
+      crm: {existence: true, snapshot: {}}
+      web: {feed: {effective_at: time}}
+    attributes:
+      plan: {scd: 2, source: crm}
+      signed_up: {scd: 0, type: date, source: web}
+    begin: {column: signed_up}
+    """
+)

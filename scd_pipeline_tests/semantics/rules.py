@@ -149,7 +149,9 @@ RULES: dict[str, Rule] = {
         """,
         (
             "A late delivery with an earlier business time replaces the first value.",
-            "If several values have the earliest time, the last of them by position is kept.",
+            "Of several changes at one time, the state after all of them counts (S5). So the last of several values of "
+            "the earliest time is kept; if it is NULL, the attribute has no value at that time, and the next value "
+            "that is not NULL is kept.",
         ),
     ),
     "S7": Rule(
@@ -525,9 +527,16 @@ RULES: dict[str, Rule] = {
         The first version of an entity starts at its first change. With `begin` declared, it starts at the fixed time
         `at` instead if the first change is not later than `for_first_changes_until`, so that older facts have a
         version. A change before the fixed time, or not before the open end, is a bad row.
+
+        With `begin: {column: <attribute>}` it starts at the value of that attribute, a time or a date, if this is
+        before its first change. The value is the one that is known at the first change: that of the change itself, or
+        one that a source has provided before.
         """,
         (
             "`begin` moves the start of the first version only. `last_updated` still has the time of the change.",
+            "A value that is provided after the first change moves no start, so that surrogate keys stay as they are. "
+            "NULL has no effect, nor has a value at or after the first change. If a late change becomes the first one, "
+            "the value that is known at its time is used.",
             "The open end can be declared; the default is 9999-12-31 23:59:59.",
             "A snapshot at or after the open end is rejected, as it would delete entities at that time. So is a "
             "snapshot whose rows have times if its own time is before the fixed one.",

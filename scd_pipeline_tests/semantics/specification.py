@@ -40,7 +40,7 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline.declaration import Attribute, Dimension, Feed, KeyColumn, Snapshot, Source, parse
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, KeyColumn, Snapshot, Source, parse
 from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.text_tables import header
@@ -120,11 +120,16 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
         tuple(_attr(dimension, attribute) for attribute in dimension.attributes),
         tuple(_src(source, source.name == deciding) for source in dimension.sources),
         open_end=_naive(dimension.open_end_time),
-        begin=(_naive(begin.at_time), _naive(to_datetime(begin.for_first_changes_until))) if begin else None,
+        begin=_fixed_begin(begin) if begin and begin.at else None,
+        begin_attr=begin.column if begin and begin.column else None,
         deleted_rows=dimension.deleted_rows,
         deleted_at=dimension.deleted_at,
         retire_guard=o.Guard(guard.share, guard.at_least),
     )
+
+
+def _fixed_begin(begin: Begin) -> tuple[dt.datetime, dt.datetime]:
+    return _naive(to_datetime(begin.at)), _naive(to_datetime(begin.for_first_changes_until))
 
 
 def _attr(dimension: Dimension, attribute: Attribute) -> o.Attr:

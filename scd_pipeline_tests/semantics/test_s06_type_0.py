@@ -87,6 +87,28 @@ def test_the_last_of_several_values_at_the_first_time_is_kept() -> Case:
     )
 
 
+@rule("S5", "S6")
+@case
+def test_a_later_null_of_the_first_time_leaves_the_attribute_without_a_value_then() -> Case:
+    """The state after all changes of one time counts, so the first value that is kept is the next one."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | seq | born       | city |
+            | 1        | 1  | 2024-01-01 | 1   | 1991-01-01 | Bonn |
+            | 1        | 1  | 2024-01-01 | 2   | NULL       | Bonn |
+            | 2        | 1  | 2024-02-01 | 1   | 1992-02-02 | Kiel |
+            """
+        ),
+        becomes="""
+        | born       | city | effective_from | last_updated |
+        | 1992-02-02 | Bonn | 2024-01-01     | 2024-02-01   |
+        | 1992-02-02 | Kiel | 2024-02-01     | 2024-02-01   |
+        """,
+    )
+
+
 @rule("S6", "S18")
 @case
 def test_the_first_value_is_kept_across_a_delete() -> Case:

@@ -45,6 +45,8 @@ sequence of several times: excludes `sequence` of 2 columns, which are whole num
 effective_at_unit and format: excludes `effective_at_format`: a unit reads numbers, a format reads text; keep the one
   that fits the column
 nulls: a feed with `updates: full` provides all attributes; write `updates: partial` too, or remove it
+begin at a time and at a column: each entity has a start of its own, and there is a fixed one too; give either
+  `column`, or `at`
 
 # EXISTENCE_SOURCE
 existence false: the only source decides whether an entity exists; remove it, or write true
@@ -78,7 +80,7 @@ attributes as a number: 5 is not a mapping; write a mapping of names to SCD type
 attributes as a list: 'city' is not an attribute; write a mapping of names to SCD types or attributes
 source as a name: 'crm' is not a source; give a Source or a list of them
 source as a number: 5 is not a source; give a Source or a list of them
-begin as a time: '2020-01-01' is not a beginning; give `at` and `for_first_changes_until`
+begin as a time: '2020-01-01' is not a beginning; give `at` and `for_first_changes_until`, or `column`
 snapshot as a feed: Feed(path=None, format=None, options=(), partition=None, ver... is not a snapshot; give a path or
   a Snapshot
 reader options as a number: 5 is not a mapping; write a mapping of options to text
@@ -169,6 +171,7 @@ column type decimal: decimal(40,2) is out of range; precision is 1 to 38, and sc
 column type unclosed: 'array<int' is not a type; write array<type>, such as array<string>
 column type trailing: 'int not null' has text after the type; remove 'not null'
 key type: type array<int> cannot be in a key; write a type without parts, such as string
+begin at a text: born is of type string; declare it as date or timestamp or timestamp_ntz
 
 # MISSING_VALUE
 scd missing: is missing; write 0, 1, 2, 3 or 6
@@ -177,7 +180,7 @@ former name empty: is empty; give a name or a list of names, or omit it
 no dimension: is missing; give the table's name, such as dim_customer
 no business key: is missing; name the columns that identify an entity
 whole_row: `whole_row`, the row itself as the entity, is not supported yet; name the columns that identify an entity
-begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59, or give `column`
 no sources: is missing; declare at least one source, with a snapshot or a feed
 source without channel: has neither a snapshot nor a feed; declare how it delivers, with one or both
 column empty expression: is empty; give text, or omit it
@@ -336,6 +339,10 @@ partition placeholder: `partition` distinguishes its deliveries, so {date} has n
   alone
 delta fixed: nothing in 'a' distinguishes one delivery from the next; add `versions: true` or `partition: <column>`
 
+# PERSONAL_BEGIN
+begin at a personal column: born is personal, and the start of a history remains after an erasure; choose an attribute
+  that is not personal
+
 # PERSONAL_KEY
 personal attribute is key: is personal and in the business key; a key remains after an erasure: choose a key that is
   not personal, or remove `personal`
@@ -391,6 +398,8 @@ columns unknown: 'cty' is neither an attribute nor in the business key; did you 
 scope: 'city' is not in the business key; allowed: customer_id
 role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you mean dim_player? allowed: dim_player;
   or put its file into the same folder, or add it to `dimensions` of the Dagster component
+begin at an unknown column: 'borne' is not an attribute; did you mean born? allowed: born,
+  birthday, email, city
 
 # UNKNOWN_OPTION
 optional: 'optional' is not an option here; did you mean `missing: not_provided`?

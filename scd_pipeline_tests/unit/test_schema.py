@@ -51,7 +51,7 @@ PROBLEMS = """
 | dimension | {sources: {crm: {feed: {}, retire_guard: {shar: 1}}}} | sources.crm.retire_guard.shar     |
 | dimension | {sources: {crm: {feed: {}, columns: {a: {form: A}}}}} | sources.crm.columns.a.form        |
 | dimension | {sources: {crm: {feed: {}, columns: {a: 5}}}}         | sources.crm.columns.a             |
-| dimension | {begin: {for_first_changes_until: 2024-01-01}}        | begin.at                          |
+| dimension | {begin: {at_time: 2024-01-01}}                        | begin.at_time                     |
 | dimension | {sign_offs: {finance: {}}}                            | sign_offs.finance                 |
 | dimension | {sign_offs: {business: {by: Ann}}}                    | sign_offs.business.date           |
 | dimension | {audit_retention_years: seven}                        | audit_retention_years             |

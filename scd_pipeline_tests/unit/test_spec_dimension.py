@@ -152,7 +152,7 @@ def test_types_and_times_are_stored_in_one_form() -> None:
     assert customer(open_end="3000-01-01") == customer(open_end="3000-01-01T00:00:00Z")
     begin = Begin("2000-01-01", "2020-01-01 12:00:00.5")
     assert begin == Begin("2000-01-01 00:00:00", "2020-01-01T12:00:00.500+00:00")
-    assert begin.at_time == datetime(2000, 1, 1, tzinfo=timezone.utc)
+    assert to_datetime(begin.at) == datetime(2000, 1, 1, tzinfo=timezone.utc)
     assert to_datetime(begin.for_first_changes_until) == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
 
 

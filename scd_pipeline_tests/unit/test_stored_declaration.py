@@ -73,12 +73,26 @@ def test_the_previous_value_of_an_attribute_is_stored() -> None:
         assert StoredDeclaration.from_json(declared.to_json()) == declared
 
 
-@pytest.mark.parametrize("begin", [Begin("2000-01-01", "2001-01-01"), None])
+@pytest.mark.parametrize("begin", [Begin("2000-01-01", "2001-01-01"), Begin(column="d"), None])
 def test_a_declaration_is_read_back_equal(begin: Begin | None) -> None:
+    attributes = {"c": 2, "d": Attribute(0, type="date")}
     stored = StoredDeclaration.from_dimension(
-        Dimension("dim_x", ["a", "b"], {"c": 2}, Source("crm", feed="x_{date}.csv"), begin=begin)
+        Dimension("dim_x", ["a", "b"], attributes, Source("crm", feed="x_{date}.csv"), begin=begin)
     )
     assert StoredDeclaration.from_properties({"another": "property", **stored.to_properties()}) == stored
+
+
+def test_the_attribute_at_whose_value_histories_begin_can_be_renamed_and_not_replaced() -> None:
+    def declared(name: str, former: str = "") -> Dimension:
+        attributes = {"c": Attribute(2), name: Attribute(0, type="date", former_names=former or ())}
+        source = Source("crm", feed="x_{date}.csv")
+        return Dimension("dim_x", "id", attributes, source, begin=Begin(column=name))
+
+    stored = StoredDeclaration.from_dimension(declared("created"))
+    require_same_declaration(declared("born", former="created"), stored)
+    without = replace(declared("created"), begin=None)
+    differences = located_codes(lambda: require_same_declaration(without, stored))
+    assert differences == [("dim_x", "begin", "TABLE_DIFFERS")]
 
 
 def test_a_table_of_another_program_has_no_declaration() -> None:

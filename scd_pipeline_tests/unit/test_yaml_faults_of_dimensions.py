@@ -144,6 +144,22 @@ FLAT | attributes: | begin: {at: 2000-01-01, for_first_changes_until: 2020-01-01
 SNAPSHOT | attributes: | begin: {for_first_changes_until: 2020-01-01}\nattributes:
 6 | begin.at | MISSING_VALUE
 
+# begin at a time and at a column
+SNAPSHOT | attributes: | begin: {at: 2020-01-01, column: born}\nattributes:\n  born: {scd: 0, type: date}
+6 | begin | CONFLICTING_OPTIONS
+
+# begin at an unknown column
+SNAPSHOT | attributes: | begin: {column: borne}\nattributes:\n  born: {scd: 0, type: date}
+6 | begin.column | UNKNOWN_NAME
+
+# begin at a text
+SNAPSHOT | attributes: | begin: {column: born}\nattributes:\n  born: {scd: 0}
+6 | begin.column | INVALID_TYPE
+
+# begin at a personal column
+SNAPSHOT | attributes: | begin: {column: born}\nattributes:\n  born: {scd: 0, type: date, personal: true}
+6 | begin.column | PERSONAL_BEGIN
+
 # begin time
 SNAPSHOT | attributes: | begin: {at: 2020-02-30, for_first_changes_until: 2021-01-01}\nattributes:
 6 | begin.at | NO_ISO_TIME

@@ -28,7 +28,7 @@ from scd_pipeline.declaration.names import (
 from scd_pipeline.declaration.patterns import zone_letters
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
 from scd_pipeline.declaration.source import Column, Source
-from scd_pipeline.declaration.times import TIME_FORM, parse_time
+from scd_pipeline.declaration.times import OPEN_END, TIME_FORM, parse_time
 from scd_pipeline.declaration.types import DataType, Decimal, Primitive, leaves, parse_type
 from scd_pipeline.declaration.yaml.options import DIMENSION
 from scd_pipeline.errors import DeclarationError
@@ -491,8 +491,11 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
             "INVALID_KIND",
             "begin",
             f"{short_repr(begin)} is not a beginning",
-            "give `at` and `for_first_changes_until`",
+            "give `at` and `for_first_changes_until`, or `column`",
         )
+        return
+    if begin.column:
+        _check_begin_column(errors, draft, begin)
         return
     at, until = parse_time(begin.at), parse_time(begin.for_first_changes_until)
     for option, text, time in (
@@ -507,6 +510,26 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
     if at and until and until < at:
         problem = f"{begin.for_first_changes_until} is before the beginning {begin.at}"
         errors.add("TIME_ORDER", "begin.for_first_changes_until", problem, "give a time at or after `at`")
+
+
+def _check_begin_column(errors: ErrorCollector, draft: Dimension, begin: Begin) -> None:
+    """Check the attribute at whose value histories begin (S29)."""
+    if begin.at or begin.for_first_changes_until != OPEN_END:
+        problem = "each entity has a start of its own, and there is a fixed one too"
+        errors.add("CONFLICTING_OPTIONS", "begin", problem, "give either `column`, or `at`")
+    attribute = next((each for each in draft.attributes if each.name == begin.column), None)
+    if errors.has("attributes"):
+        return
+    if attribute is None:
+        problem = f"{short_repr(begin.column)} is not an attribute"
+        fix = did_you_mean(begin.column, [each.name for each in draft.attributes]) or "declare it in `attributes`"
+        errors.add("UNKNOWN_NAME", "begin.column", problem, fix)
+    elif attribute.type not in _TIME_TYPES:
+        problem = f"{attribute.name} is of type {attribute.type}"
+        errors.add("INVALID_TYPE", "begin.column", problem, f"declare it as {' or '.join(_TIME_TYPES)}")
+    elif attribute.personal:
+        problem = f"{attribute.name} is personal, and the start of a history remains after an erasure"
+        errors.add("PERSONAL_BEGIN", "begin.column", problem, "choose an attribute that is not personal")
 
 
 _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (

@@ -122,9 +122,10 @@ class DimensionReader:
         return values
 
     def begin(self, values: dict[str, Any]) -> Begin:
-        if "at" not in values and not self.invalid_paths & {"begin", "begin.at"}:
-            self.report("MISSING_VALUE", "begin.at", "is missing", TIME_FORM)
-        return Begin(**{"at": "", **values})
+        paths = {"begin", "begin.at", "begin.column"}
+        if not {"at", "column"} & values.keys() and not self.invalid_paths & paths:
+            self.report("MISSING_VALUE", "begin.at", "is missing", f"{TIME_FORM}, or give `column`")
+        return Begin(**values)
 
     def sign_offs(self, path: str, node: Node) -> dict[str, SignOff]:
         empty = {"by": "", "date": ""}
