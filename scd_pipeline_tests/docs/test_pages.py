@@ -26,6 +26,7 @@ from scd_pipeline_tests.docs.runner import run_page
 
 RUN = (
     pytest.param("tutorial.md", marks=pytest.mark.slow),
+    pytest.param("how-to/dates-in-names.md", marks=pytest.mark.slow),
     pytest.param("how-to/facts.md", marks=pytest.mark.slow),
     pytest.param("how-to/bad-rows.md", marks=pytest.mark.slow),
     pytest.param("how-to/change-feeds.md", marks=pytest.mark.slow),
