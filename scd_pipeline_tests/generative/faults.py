@@ -27,6 +27,7 @@ from scd_pipeline_tests.generative.mutations import (
     dropped,
     item,
     iterable,
+    keyword,
     operand,
     renamed,
     replaced,
@@ -237,7 +238,7 @@ _SNAPSHOTS = (
         "unreadable_key_retires",
         "S27",
         "customer pass, country pass",
-        _in("accept._with_content", replaced(attribute("unreadable"), "0")),
+        _in("accept._with_content", replaced(keyword("retires"), "batch.is_snapshot and decides_existence")),
     ),
     _fault(
         "bad_row_is_absent",
