@@ -22,6 +22,7 @@ from scd_pipeline.deliveries.csv_files import summarize_field_counts
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint_deliveries
 from scd_pipeline.deliveries.intake import IntakeResult
+from scd_pipeline.deliveries.json_files import indentation_hint
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.read import (
@@ -39,6 +40,8 @@ from scd_pipeline.deliveries.tie_rules import unordered_keys
 from scd_pipeline.errors import BatchRejected, SourceDataError
 from scd_pipeline.history.batch import Batch, DeliveryKey, overlap_groups
 from scd_pipeline.texts import pluralize
+
+_EXPLANATIONS = {"csv": summarize_field_counts, "json": indentation_hint}
 
 
 def accept(
@@ -74,7 +77,7 @@ def accept(
         read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
         if read.readable:
             progress(f"{dimension.name}: reading {pluralize(len(read.readable), 'delivery')}")
-        measured = [_with_field_counts(spark, each, dimension) for each in _measure(read, dimension)] + withdrawn
+        measured = [_with_explanation(spark, each, dimension) for each in _measure(read, dimension)] + withdrawn
         rows = _without_uncounted(read)
         intake = IntakeResult(
             stored=tuple(stored),
@@ -222,15 +225,15 @@ def _without_uncounted(read: ReadResult) -> DataFrame:
     return read.rows.where(~F.col(KIND).isin(FILTERED, ABSENT))
 
 
-def _with_field_counts(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension) -> PendingDelivery:
-    """Return a delivery of CSV files that has too many bad rows with the number of their fields as the reason."""
+def _with_explanation(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension) -> PendingDelivery:
+    """Return a delivery that has too many bad rows with the reason that its lines show together, if they show one."""
     path, batch = delivery.delivery.path, delivery.batch
     limit = dimension.source(batch.source).bad_row_limit
     is_rejected = batch.bad_rows > limit * batch.rows and "bad_rows" not in delivery.delivery.allow
-    if not is_rejected or path is None or delivery.channel.format != "csv":
+    explain = _EXPLANATIONS.get(str(delivery.channel.format))
+    if not is_rejected or path is None or explain is None:
         return delivery
-    summary = summarize_field_counts(spark, delivery.channel, path)
-    return replace(delivery, bad_reason=summary or delivery.bad_reason)
+    return replace(delivery, bad_reason=explain(spark, delivery.channel, path) or delivery.bad_reason)
 
 
 def _with_content(

@@ -25,6 +25,7 @@ from scd_pipeline.deliveries.text_files import (
 from scd_pipeline.expressions import quote_name
 
 _NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
+_INDENTED = 'the lines are parts of one indented document; declare `options: {multiLine: "true"}` in the channel'
 _OBJECTS, _OBJECT, _POSITION = "_objects", "_object", "_position"
 _LINE_NUMBER_BITS, _POSITION_BITS = 33, 20
 
@@ -105,6 +106,16 @@ def read_json(
     values = [F.col(_OBJECT)[name].alias(name) for name in names]
     line = F.lit(None).cast("string").alias(LINE)
     return with_problems(rows.select(FILE, ROW_ORDER, TEXT, PROBLEM, line, *values), names, _NO_OBJECT)
+
+
+def indentation_hint(spark: SparkSession, channel: Snapshot | Feed, path: str) -> str:
+    """Return the reason if the lines of JSON files are parts of an indented document; otherwise empty."""
+    options = TextOptions(declared_options(channel))
+    if options.is_on("multiline") or options.is_wide:
+        return ""
+    brackets = F.trim(F.col(TEXT), F.lit(" \t\r")).isin("[", "{")
+    is_indented = not read_lines(spark, options, [path]).where(brackets).isEmpty()
+    return _INDENTED if is_indented else ""
 
 
 def _texts(spark: SparkSession, options: TextOptions, paths: Sequence[str]) -> DataFrame:

@@ -144,3 +144,48 @@ def test_a_file_that_is_not_as_declared_is_rejected_with_the_cause(results: dict
 def test_all_members_of_a_compressed_file_are_read_and_other_files_are_loaded(results: dict[str, BatchResult]) -> None:
     rows = {name: result.rows for name, result in results.items() if result.outcome == "accepted"}
     assert rows == {"good.csv": 1, "members.csv.gz": 2}
+
+
+@pytest.mark.rule("S26")
+def test_json_that_is_not_one_object_per_line_is_rejected_with_what_it_has(spark: SparkSession, tmp_path: Path) -> None:
+    """An indented array, and rows that are inside of an object."""
+    texts = {
+        "indented": '[\n  {"id": 1, "city": "Graz"},\n  {"id": 2, "city": "Linz"}\n]\n',
+        "wrapped": '{"next": null, "value": [{"id": 1, "city": "Graz"}]}\n',
+    }
+    deliveries = []
+    for name, text in texts.items():
+        (tmp_path / f"{name}.json").write_text(text)
+        deliveries.append(Delivery("crm", name, at=AT, path=str(tmp_path / f"{name}.json")))
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed(format="json")))
+    indented, wrapped = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries).results
+    assert indented.code == "BAD_ROWS"
+    assert 'one indented document; declare `options: {multiLine: "true"}`' in indented.problem
+    assert (wrapped.code, wrapped.details["existing"]) == ("COLUMN_MISSING", "next, value")
+
+
+@pytest.mark.rule("S20")
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("c.csv", "id,address.city,address.zip code\n1,Graz,8010\n2,Linz,4020\n"),
+        (
+            "c.json",
+            '{"id": 1, "address": {"city": "Graz", "zip code": 8010}}\n'
+            '{"id": 2, "address": {"city": "Linz", "zip code": "4020"}}\n',
+        ),
+    ],
+)
+def test_a_name_with_a_dot_is_that_of_a_column_or_of_a_field(
+    spark: SparkSession, tmp_path: Path, file: str, text: str
+) -> None:
+    (tmp_path / file).write_text(text)
+    columns = {"city": "address.city", "zip": "address.zip code"}
+    source = Source("crm", feed=Feed(format=file[2:]), columns=columns)
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    dimension = Dimension("dim_c", "id", {"city": 2, "zip": 1}, source)
+    delivery = Delivery("crm", "1", at=AT, path=str(tmp_path / file))
+    (result,) = ingest_and_apply(opened, dimension, [delivery]).results
+    assert (result.outcome, result.undeclared) == ("accepted", ())
+    rows = opened.table("dim_c").read().select("id", "city", "zip").collect()
+    assert sorted(map(tuple, rows)) == [("1", "Graz", "8010"), ("2", "Linz", "4020")]
