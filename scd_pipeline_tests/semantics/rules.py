@@ -58,8 +58,9 @@ RULES: dict[str, Rule] = {
             "is the first of the two, unless it has an offset.",
             "A `timestamp_ntz` attribute is stored as the source wrote it, without conversion. A date that is read "
             "as a timestamp is midnight of that day in the source's zone.",
-            "A time of day without a date is not a timestamp. A date in a file's name is midnight in UTC, whatever "
-            "the zone of the source's columns is.",
+            "A time of day without a date is not a timestamp. A date in a file's name or a partition is midnight in "
+            "UTC, whatever the zone of the source's columns is, unless the channel declares a time of day "
+            "(`time_of_day`) or another zone (`delivery_timezone`).",
         ),
     ),
     "S2": Rule(
@@ -109,6 +110,8 @@ RULES: dict[str, Rule] = {
             "dates its return before the others leaves no further gap. A quarantined row does not assert existence. A "
             "feed's delete takes effect without an assertion before it.",
             "If rows have times, a row without one is a bad row; the delivery's time does not replace it.",
+            "A date or time in the name of a file or in a partition is read in the declared form. A delivery is named "
+            "by it in the form 2024-01-31 or 2024-01-31T23-59-59, whatever the declared form is.",
         ),
     ),
     "S5": Rule(
