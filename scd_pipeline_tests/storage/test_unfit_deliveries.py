@@ -531,11 +531,13 @@ LINES = {
         '{"id": "a", "city": "Linz\n{"id": "b", "city": "Kiel\n{"id": "d", "city": "Bonn"}\n',
     ],
 }
+FEWER = "the line has fewer fields than the header (1, not 2)"
+MORE = "the line has more fields than the header (3, not 2)"
+NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 BROKEN = {
-    "csv": ("the line has fewer or more fields than the header", ["c", "b;Kiel;1", "7", "a;Linz;"]),
-    "json": (
-        "the line is not a JSON object or an array of objects, or has text after it",
-        ['{"id": "c", "ci', '["b", "Kiel"]', '{"id": "a", "city": "Linz', '{"id": "b", "city": "Kiel'],
+    "csv": {"c": FEWER, "b;Kiel;1": MORE, "7": FEWER, "a;Linz;": MORE},
+    "json": dict.fromkeys(
+        ('{"id": "c", "ci', '["b", "Kiel"]', '{"id": "a", "city": "Linz', '{"id": "b", "city": "Kiel'), NO_OBJECT
     ),
 }
 
@@ -555,8 +557,9 @@ def test_a_line_that_does_not_fit_the_columns_is_a_bad_row(spark: SparkSession, 
         (3, 2, 0, ()),
     ]
     log = load_plan.change_records.where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
-    reason, lines = BROKEN[kind]
-    assert log.select("id", "_bad_reason", "_bad_row").collect() == [(None, reason, line) for line in lines]
+    assert log.select("id", "_bad_reason", "_bad_row").collect() == [
+        (None, reason, line) for line, reason in BROKEN[kind].items()
+    ]
     rows = load_plan.changed_rows.where("current_flag").orderBy("id").select("id", "city").collect()
     assert rows == [("a", "Oslo"), ("b", "Kiel"), ("d", "Bonn")]
 
