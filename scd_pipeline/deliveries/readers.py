@@ -114,7 +114,7 @@ def read_table(
 
 
 def _table_reader(spark: SparkSession, channel: Snapshot | Feed) -> DataFrameReader:
-    return spark.read.format(str(channel.format)).options(**channel.reader_options)
+    return spark.read.format("json" if channel.is_json else str(channel.format)).options(**channel.reader_options)
 
 
 def _changed_rows(reader: DataFrameReader, path: str, version: str, names: Sequence[str]) -> DataFrame:

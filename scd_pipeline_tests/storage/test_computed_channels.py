@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import parse_declarations
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.run import LoadResult, ingest_and_apply
+from scd_pipeline.load.run import LoadResult, ingest_and_apply, plan
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -289,3 +291,31 @@ def test_times_before_1990_by_a_declared_unit_are_reported(load: Load) -> None:
     assert (warning.code, warning.location) == ("EARLY_TIMES", "dim_unit: app/feed/1/0")
     assert warning.details == {"earliest": "1970-01-20", "unit": "ms"}
     assert load(COMPUTED)[1].warnings == ()
+
+
+@rule("S26")
+def test_events_without_a_row_are_neither_lost_nor_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    """A file may have tombstones alone. A truncation cannot be applied, so it is a bad row. Events may be frames."""
+    (dimension,) = parse_declarations(DEBEZIUM[0]).dimensions
+    delete = {"op": "d", "before": {"id": 2, "name": "B", "born": 2}, "after": None, "ts_ms": 1709251200000}
+    (tmp_path / "tombstones").write_text("null\n\nnull\n")
+    (tmp_path / "truncation").write_text(
+        '{"op":"t","ts_ms":1709251200000,"after":{"id":null,"name":null,"born":null}}\n'
+    )
+    (tmp_path / "rows").write_text('{"id":1,"name":"A","born":2}\n')
+    deliveries = [
+        Delivery("pg", name, channel="feed", path=str(tmp_path / name)) for name in ("tombstones", "truncation")
+    ]
+    deliveries += [Delivery("pg", "rows", channel="feed", path=str(tmp_path / "rows"))]
+    deliveries += [Delivery("pg", "frame", channel="feed", frame=pa.Table.from_pylist([delete]))]
+    results = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries).results
+    assert_same_rows(
+        """
+        | delivery   | outcome  | code           | rows |
+        | tombstones | accepted | ''             | 0    |
+        | truncation | rejected | BAD_ROWS       | 1    |
+        | rows       | rejected | COLUMN_MISSING | 0    |
+        | frame      | accepted | ''             | 1    |
+        """,
+        [{name: getattr(each, name) for name in ("delivery", "outcome", "code", "rows")} for each in results],
+    )
