@@ -50,7 +50,8 @@ class Column:
     - `expression`: SQL over the delivery's columns; excludes `from_`
     - `format`: reads text as a date or time, by Spark's patterns
     - `unit`: reads a number as a time that counts seconds, milliseconds or microseconds from 1970 in UTC
-    - `round`: accepts a value with more digits than the type has: a number is rounded half up, a time cut off (S26)
+    - `round`: accepts a value with more digits than the type has: a number is rounded half up, a time cut off; and a
+      floating-point number into text (S26)
     - `default`: replaces NULL
     """
 

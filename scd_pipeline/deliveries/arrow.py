@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from scd_pipeline.deliveries.row_columns import FIELDS
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -14,7 +16,7 @@ def column_names(frame: Any) -> list[str]:
     import pyarrow
 
     if isinstance(frame, list | tuple):
-        return list(dict.fromkeys(name for row in frame for name in row))
+        return list(dict.fromkeys(name for row in frame for name in row if name != FIELDS))
     return [str(name) for name in (frame.column_names if isinstance(frame, pyarrow.Table) else frame.columns)]
 
 
@@ -42,16 +44,19 @@ def to_arrow(frame: Any) -> pyarrow.Table:
 
 
 def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
-    """Return the rows as an Arrow table; a column that a row lacks is NULL there."""
+    """Return the rows as an Arrow table, and in `_scd_fields` which columns each row has; others are NULL there."""
     import pyarrow
 
-    columns = {}
+    columns, fields = {}, {}
     for name in column_names(rows):
         try:
             columns[name] = pyarrow.array([row.get(name) for row in rows])
         except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
             error.args = (*error.args, f"Conversion failed for column {name} with type list")  # as pandas' frames do
             raise
+        fields[name] = pyarrow.array([True if name in row else None for row in rows], pyarrow.bool_())
+    if columns:
+        columns[FIELDS] = pyarrow.StructArray.from_arrays(list(fields.values()), names=list(fields))
     return pyarrow.table(columns)
 
 

@@ -6,6 +6,7 @@ has the unit of a number that represents a time. Times without a zone are read i
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
@@ -13,10 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Struct, leaves
+from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.cast_options import CastOptions
+from scd_pipeline.deliveries.json_text import JsonToken
 from scd_pipeline.deliveries.number_casts import (
     INTEGERS,
     SIGNIFICANT_DIGITS,
+    number_text,
     to_decimal,
     to_equal_number,
     to_floating,
@@ -25,12 +29,14 @@ from scd_pipeline.deliveries.number_casts import (
 from scd_pipeline.deliveries.time_casts import TIME_TYPES, to_time
 from scd_pipeline.expressions import any_of
 
+MICROSECONDS_IN_JSON = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Options with which Spark writes times in JSON without loss."""
 _NO_JSON = "_scd_no_json"
+_OTHER_KEYS = re.compile(r"\bmap<(?!string,)")
 _CHECKED_THOUGH_EQUAL = ("string", "date", "timestamp", "timestamp_ntz")
-_NUMBER = r"(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|NaN|[+-]?Infinity|[+-]?INF)(?=[\s,\]}]|\z)"
-_STRINGS = r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'"""
-# Part of a JSON text: whole strings and other text that is not a number, then a number.
-_UP_TO_A_NUMBER = rf"""(?s)\G((?:{_STRINGS}|[^"'\d+\-NI]++|(?!{_NUMBER})[^"'])*+)({_NUMBER})"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def cast(value: Column, physical: T.DataType, target: DataType, options: CastOpt
     # A pattern applies to columns of text, not to values inside of others.
     inner = replace(options, pattern=None)
     if isinstance(physical, T.StringType) and isinstance(target, Struct | Array | Map):
-        return _from_json(value, target, inner)
+        return _from_json(value, physical, target, inner)
     if isinstance(physical, T.StructType) and isinstance(target, Struct):
         return _struct(value, physical, target, inner)
     if isinstance(physical, T.ArrayType) and isinstance(target, Array):
@@ -65,7 +71,11 @@ def cast(value: Column, physical: T.DataType, target: DataType, options: CastOpt
     if isinstance(physical, T.StructType) and isinstance(target, Map):
         return _map_from_fields(value, physical, target, inner)
     leaf = _leaf(value, physical, target, options)
-    return Cast(leaf, value.isNotNull() & leaf.isNull())
+    return Cast(leaf, ~_is_null(value, physical) & leaf.isNull())
+
+
+def _is_null(value: Column, physical: T.DataType) -> Column:
+    return json_text.is_null(value) if isinstance(physical, JsonToken) else value.isNull()
 
 
 # --------------------------------------------------------------------- nested values
@@ -123,48 +133,38 @@ def _entries(keys: Cast, values: Cast) -> Cast:
     return Cast(F.when(~is_bad, F.map_from_arrays(keys.value, values.value)), is_bad | values.is_bad)
 
 
-def _from_json(value: Column, target: DataType, options: CastOptions) -> Cast:
+def _from_json(value: Column, physical: T.StringType, target: DataType, options: CastOptions) -> Cast:
     """Cast a JSON text, whose leaves are read like those of JSON files.
 
     Text that is not JSON of the type is bad; Spark would keep a part of it. The text is parsed inside an object and
     inside an array: Spark ignores what follows a bracket that closes one of them early, and no text closes both.
     """
-    delivered = _json_type(target)
-    text = with_quoted_numbers(value)
+    text = json_text.nested_text(value) if isinstance(physical, JsonToken) else json_text.with_marked_numbers(value)
     parsed = F.from_json(
         F.concat(F.lit('{"v":'), text, F.lit("}")),
-        T.StructType([T.StructField("v", delivered), T.StructField(_NO_JSON, T.StringType())]),
+        T.StructType([T.StructField("v", _json_type(target)), T.StructField(_NO_JSON, T.StringType())]),
         {"columnNameOfCorruptRecord": _NO_JSON},
     )
     has_one_value = F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))) == 1
     whole = F.when(parsed[_NO_JSON].isNull() & has_one_value, parsed["v"])
-    inner = cast(whole, delivered, target, options)
-    return Cast(inner.value, (value.isNotNull() & whole.isNull()) | inner.is_bad)
+    inner = cast(whole, _json_type(target, JsonToken()), target, options)
+    return Cast(inner.value, (~_is_null(value, physical) & whole.isNull()) | inner.is_bad)
 
 
-def with_quoted_numbers(text: Column) -> Column:
-    """Return JSON text with each number as a string.
-
-    Spark's parser of texts, unlike its reader of files, would write 1.50 as 1.5, and round a number with more digits
-    than a double has.
-    """
-    return F.regexp_replace(text, F.lit(_UP_TO_A_NUMBER), F.lit('$1"$2"'))
-
-
-def _json_type(target: DataType) -> T.DataType:
+def _json_type(target: DataType, leaf: T.StringType | None = None) -> T.DataType:
     """Return the type that Spark's JSON parser reads: text for each leaf, except for binary, which is in Base64.
 
     For a time the parser would not use the source's zone, and would read a time of day as one of today.
     """
     match target:
         case Struct(fields=fields):
-            return T.StructType([T.StructField(name, _json_type(inner)) for name, inner in fields])
+            return T.StructType([T.StructField(name, _json_type(inner, leaf)) for name, inner in fields])
         case Array(element=element):
-            return T.ArrayType(_json_type(element))
+            return T.ArrayType(_json_type(element, leaf))
         case Map(value=value):
-            return T.MapType(T.StringType(), _json_type(value))
+            return T.MapType(T.StringType(), _json_type(value, leaf))
         case _:
-            return T.BinaryType() if target.ddl() == "binary" else T.StringType()
+            return T.BinaryType() if target.ddl() == "binary" else leaf or T.StringType()
 
 
 # --------------------------------------------------------------------------- leaves
@@ -173,6 +173,8 @@ def _json_type(target: DataType) -> T.DataType:
 def _leaf(value: Column, physical: T.DataType, target: DataType, options: CastOptions) -> Column:
     """Cast a value to a type without inner types; NULL if it is bad."""
     name = target.ddl()
+    if isinstance(physical, JsonToken):
+        return _from_token(value, target, options)
     if isinstance(target, Decimal):
         return to_decimal(value, physical, target, options)
     if name in INTEGERS:
@@ -182,20 +184,51 @@ def _leaf(value: Column, physical: T.DataType, target: DataType, options: CastOp
     if name in TIME_TYPES:
         return to_time(value, physical, name, options)
     if name == "string":
-        return _text(value, physical)
+        return _text(value, physical, options)
     if name == "boolean" and isinstance(physical, T.NumericType):
         return to_equal_number(value, physical, name)
     return value.try_cast(name)
 
 
-def _text(value: Column, physical: T.DataType) -> Column:
+def _from_token(token: Column, target: DataType, options: CastOptions) -> Column:
+    """Cast a JSON value. A number with a fraction or an exponent is a floating-point number, whatever its digits."""
+    name, text, physical = target.ddl(), json_text.to_text(token), T.StringType()
+    leaf = _leaf(text, physical, target, options)
+    if name == "string":
+        leaf = F.when(json_text.is_number(token), number_text(text, options)).otherwise(leaf)
+    if name in INTEGERS:
+        whole = to_decimal(text, physical, Decimal(38, 0), options).try_cast(name)
+        leaf = F.coalesce(leaf, F.when(json_text.is_number(token), whole))
+    return F.when(json_text.is_readable(token), leaf)
+
+
+def _text(value: Column, physical: T.DataType, options: CastOptions) -> Column:
     """Cast any value to text; bytes are read as UTF-8, and a nested value becomes JSON.
 
     Spark's cast of a nested value omits the names of its fields, so that different values become equal.
     """
     if isinstance(physical, T.StructType | T.ArrayType | T.MapType):
-        return F.to_json(value)
+        has_other_keys = _OTHER_KEYS.search(physical.simpleString())
+        return F.to_json(_with_text_keys(value, physical) if has_other_keys else value, MICROSECONDS_IN_JSON)
     if isinstance(physical, T.BinaryType):
         return F.try_validate_utf8(value.cast("string"))
     text = value.try_cast("string")
+    if isinstance(physical, T.FloatType | T.DoubleType):
+        return number_text(text, options)
     return F.try_validate_utf8(text) if isinstance(physical, T.StringType) else text
+
+
+def _with_text_keys(value: Column, physical: T.DataType) -> Column:
+    """Return a nested value with the keys of its maps as text; Spark writes a date as the number of its day."""
+    match physical:
+        case T.StructType():
+            fields = [_with_text_keys(value[f.name], f.dataType).alias(f.name) for f in physical.fields]
+            return F.when(value.isNotNull(), F.struct(*fields)) if fields else value
+        case T.ArrayType():
+            return F.transform(value, lambda element: _with_text_keys(element, physical.elementType))
+        case T.MapType():
+            values = F.transform_values(value, lambda _, inner: _with_text_keys(inner, physical.valueType))
+            is_text = isinstance(physical.keyType, T.StringType)
+            return values if is_text else F.transform_keys(values, lambda key, _: key.cast("string"))
+        case _:
+            return value

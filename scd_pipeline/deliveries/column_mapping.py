@@ -14,7 +14,10 @@ from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Sourc
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
+from scd_pipeline.deliveries.row_fields import RowFields
 from scd_pipeline.expressions import quote_name
+
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'")
 
 _TypedColumn = tuple[DeclaredColumn, T.DataType]
 
@@ -33,6 +36,11 @@ class ColumnMapping:
             the channel.
         guarded: By the name of an expression, the columns with its value and with whether it fails for the row; empty
             unless an expression is known to fail for a row.
+        row_fields: The fields that its rows may lack.
+        required: The columns that the expression of a key column, an attribute or a column of the channel names; a row
+            that lacks one of them lacks the attribute.
+        lacking: The provided attributes whose fields all of its rows lack.
+        sparse: The provided attributes that a row may leave out.
     """
 
     fields: tuple[T.StructField, ...]
@@ -42,6 +50,10 @@ class ColumnMapping:
     has_lines: bool = False
     columns: Mapping[str, _TypedColumn] = field(default_factory=dict)
     guarded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    row_fields: RowFields = field(default_factory=RowFields)
+    required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lacking: frozenset[str] = frozenset()
+    sparse: tuple[str, ...] = ()
 
     def condition(self, name: str, text: str) -> Column:
         """Return a condition of the channel by its name and its text; NULL if it fails for the row."""
@@ -69,14 +81,25 @@ class _Delivered:
     source: Source
     types: Mapping[str, T.DataType]
     expressions: AnalyzedExpressions
+    row_fields: RowFields
 
     def column(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
-        """Return the first existing one of the columns that `name` is read from, or its expression."""
+        """Return the first existing one of the columns that `name` is read from, or its expression.
+
+        If rows have fields of their own, all existing columns of its type are returned: the first that a row has is
+        read.
+        """
         if declared.expression:
             unresolved = name in self.expressions.unresolved
             return None if unresolved else (declared, self.expressions.types[name])
-        matches = (self._existing(candidate, declared) for candidate in declared.from_)
-        return next((match for match in matches if match is not None), None)
+        candidates = (self._existing(candidate, declared) for candidate in declared.from_)
+        matches = [match for match in candidates if match is not None]
+        if not matches:
+            return None
+        data_type = matches[0][1]
+        names = [name for column, each in matches if each == data_type for name in column.from_]
+        is_by_row = len(names) > 1 and matches[0][0].from_ and self.row_fields.lacks(names[0])
+        return (replace(declared, from_=tuple(names)), data_type) if is_by_row else matches[0]
 
     def _existing(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
         """Return the column of this name; without one, the field inside of a struct at this path, as an expression."""
@@ -103,15 +126,25 @@ def map_columns(
     channel: Snapshot | Feed,
     dimension: Dimension,
     expressions: AnalyzedExpressions,
+    unread: Sequence[str] = (),
 ) -> ColumnMapping:
     """Map the columns of a delivery to key columns and attributes (S20).
 
     A retired or derived attribute is never read. If the column of an attribute is missing, `missing` of its
     declaration decides; in a feed with partial updates the attribute is not provided. A key column, or a column that
     the channel names, is required.
+
+    Args:
+        fields: The columns of the delivery.
+        source: The source.
+        channel: The channel.
+        dimension: The declaration.
+        expressions: Its expressions, analyzed over the columns.
+        unread: The names of undeclared columns of the delivery that are not in `fields`, as they cannot be read.
     """
     own = tuple(field for field in fields if field.name.lower() not in RESERVED)
-    delivered = _Delivered(source, {field.name.lower(): field.dataType for field in own}, expressions)
+    types = {field.name.lower(): field.dataType for field in own}
+    delivered = _Delivered(source, types, expressions, RowFields.from_columns(fields))
     columns: dict[str, _TypedColumn] = {}
     missing = []
     required = {**{name: source.column(name) for name in dimension.key_names}, **channel_columns(channel)}
@@ -121,26 +154,50 @@ def map_columns(
         else:
             columns[name] = column
     missing += [text for name, text in expressions.unresolved.items() if name in (DELETES, ROWS)]
-    provided = []
-    for attribute in (a for a in dimension.source_attributes(source.name) if a.is_delivered):
+    attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
+    lacking = set()
+    for attribute in attributes:
         declared = source.column(attribute.name)
         column = delivered.column(attribute.name, declared)
-        fallback = _missing_rule(attribute, channel)
-        if column is None and fallback == "reject":
+        rule = missing_rule(attribute, channel)
+        if column is None and rule == "reject" and not _decides_by_row(delivered, channel):
             missing.append(delivered.missing_column(attribute.name, declared))
-        if column is None and fallback == "null":
+        elif column is None and rule != "not_provided":
             column = (DeclaredColumn(expression="NULL", default=declared.default), T.NullType())
+            lacking.add(attribute.name)
         if column is not None:
             columns[attribute.name] = column
-            provided.append(attribute.name)
-    names = [field.name for field in fields]
-    undeclared = undeclared_columns([name for name in names if name not in (LINE, PROBLEM)], source, channel, dimension)
-    return ColumnMapping(own, tuple(provided), tuple(missing), undeclared, LINE in names, columns)
+    provided = [attribute for attribute in attributes if attribute.name in columns]
+    sparse = [a.name for a in provided if _is_sparse(a, channel, delivered.row_fields)]
+    names = [*(field.name for field in own), *unread]
+    return ColumnMapping(
+        own,
+        tuple(attribute.name for attribute in provided),
+        tuple(missing),
+        undeclared_columns(names, source, channel, dimension),
+        any(field.name == LINE for field in fields),
+        columns,
+        row_fields=delivered.row_fields,
+        required={name: _named_columns(column.expression or "", own) for name, (column, _) in columns.items()},
+        lacking=frozenset(lacking),
+        sparse=tuple(sparse),
+    )
 
 
-def _missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:
+def missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:
+    """Return what happens if a delivery, or a row of one, lacks the column of an attribute (S20, S30)."""
     is_partial = isinstance(channel, Feed) and channel.updates == "partial"
     return "not_provided" if is_partial else attribute.missing
+
+
+def _decides_by_row(delivered: _Delivered, channel: Snapshot | Feed) -> bool:
+    """Return whether the delivery may consist of deletes alone, whose rows need no attributes."""
+    return bool(delivered.row_fields.fields) and isinstance(channel, Feed) and bool(channel.deletes)
+
+
+def _is_sparse(attribute: Attribute, channel: Snapshot | Feed, row_fields: RowFields) -> bool:
+    """Return whether a row may leave out an attribute of which other rows of its delivery provide a value."""
+    return bool(row_fields.fields) and missing_rule(attribute, channel) == "not_provided"
 
 
 def undeclared_columns(
@@ -151,11 +208,19 @@ def undeclared_columns(
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
     used |= {name.lower() for name in (*channel.column_names, channel.partition) if name}
     used |= {name.partition(".")[0] for name in used}
-    expressions = [*(column.expression or "" for column in source.columns.values()), *channel.expressions]
-    return tuple(name for name in names if name.lower() not in used and not _mentions(expressions, name))
+    return tuple(name for name in names if name.lower() not in used and not is_in_expression(name, source, channel))
 
 
-def _mentions(expressions: Sequence[str], column: str) -> bool:
-    """Return whether one of the expressions may read the column."""
-    pattern = re.compile(rf"(?<!\w){re.escape(column)}(?!\w)", re.IGNORECASE)
+def is_in_expression(name: str, source: Source, channel: Snapshot | Feed) -> bool:
+    """Return whether an expression of the declaration, or a path into the column, may read the column."""
+    paths = [path for column in source.columns.values() for path in column.from_ if "." in path]
+    paths += [path for path in channel.column_names if "." in path]
+    expressions = [*(column.expression or "" for column in source.columns.values()), *channel.expressions, *paths]
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
     return any(pattern.search(expression) for expression in expressions)
+
+
+def _named_columns(expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:
+    """Return the columns that an expression names, not as a field of another one and not in a text."""
+    code, names = _TEXT.sub("''", expression).replace("`", ""), [field.name for field in fields]
+    return tuple(n for n in names if re.search(rf"(?<![\w.]){re.escape(n)}(?!\w|\s*\()", code, re.IGNORECASE))

@@ -36,10 +36,12 @@ from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.source import SEQUENCE_BITS
 from scd_pipeline.declaration.types import DataType, parse_type
+from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.cast_options import CastOptions
-from scd_pipeline.deliveries.casts import Cast, cast
-from scd_pipeline.deliveries.column_mapping import ColumnMapping
+from scd_pipeline.deliveries.casts import MICROSECONDS_IN_JSON, Cast, cast
+from scd_pipeline.deliveries.column_mapping import ColumnMapping, missing_rule
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, column_label, sequence_part
+from scd_pipeline.deliveries.json_text import JsonToken
 from scd_pipeline.deliveries.row_columns import (
     ABSENT,
     DELIVERY,
@@ -52,24 +54,24 @@ from scd_pipeline.deliveries.row_columns import (
     ROW_ORDER,
     ROW_ORDER_TYPE,
 )
+from scd_pipeline.deliveries.row_fields import RowFields
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
-from scd_pipeline.expressions import col, key_text, sum_of
+from scd_pipeline.expressions import any_of, col, key_text, sum_of
 from scd_pipeline.history.batch import Batch, rank
 
 _OUTSIDE_SCOPE = "outside of the delivery's scope"
+_LACKED = "{} is missing; declare `missing` of the attribute, or `updates` of the feed"
+_FLOATING = "; a floating-point number has no unique text: declare a numeric type, or `round`"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
 _IS_FILTERED = "_is_filtered"
 _DELIVERED = "_delivered"
+_NOT_PROVIDED = "_not_provided"
 _SAME_BITS = (T.DateType, T.TimestampType, T.TimestampNTZType, T.BooleanType)
 # The name of a binary log's file, which ends in its number of six or more digits.
 _LOG_FILE = r"^[A-Za-z][\w.-]*\.(\d{6,18})$"
 _WITH_NULLS = {"ignoreNullFields": "false"}
-_WITH_MICROSECONDS = {
-    **_WITH_NULLS,
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+_WITH_MICROSECONDS = {**_WITH_NULLS, **MICROSECONDS_IN_JSON}
 
 
 def with_content_hash(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
@@ -77,13 +79,18 @@ def with_content_hash(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
     parts: list[Column] = []
     for field in sorted(mapping.fields, key=lambda field: field.name):
         value = col(field.name)
-        parts += [
-            F.lit(_hashed_name(field)),
-            value.isNull(),
-            F.to_json(F.struct(value), _WITH_MICROSECONDS) if _is_nested(field.dataType) else value,
-        ]
+        parts += [F.lit(_hashed_name(field)), value.isNull(), *_hashed_values(field, mapping.row_fields)]
     row = F.xxhash64(*parts) if parts else F.lit(0).cast("bigint")
     return frame.withColumn(HASH, F.when(mapping.line.isNotNull(), F.xxhash64(mapping.line)).otherwise(row))
+
+
+def _hashed_values(field: T.StructField, row_fields: RowFields) -> list[Column]:
+    token, value = row_fields.token(field.name), col(field.name)
+    if token is not None:
+        return [token.isNull(), token]
+    if _is_nested(field.dataType):
+        value = F.to_json(F.struct(value), _WITH_MICROSECONDS)
+    return [value, row_fields.has(field.name)] if row_fields.lacks(field.name) else [value]
 
 
 def _hashed_name(field: T.StructField) -> str:
@@ -182,28 +189,66 @@ class _Values:
 class _CastColumn:
     """A column to cast: its mapping, its delivered and its declared type, and how a bad value is treated.
 
-    `is_sequence` is true for a part of a sequence.
+    `is_sequence` is true for a part of a sequence. `fields` are the fields that a row may lack, `required` the columns
+    that an expression needs, and `missing` is what happens if a row lacks the column.
     """
 
     declared: DeclaredColumn
     physical: T.DataType
     data_type: DataType
+    fields: RowFields
     is_personal: bool = False
     is_null_if_bad: bool = False
     is_sequence: bool = False
+    required: tuple[str, ...] = ()
+    missing: str = "null"
+    is_lacking: bool = False
 
     @property
     def delivered(self) -> Column:
-        """The delivered value."""
-        return F.expr(self.declared.expression) if self.declared.expression else col(self.declared.from_[0])
+        """The delivered value as an expression has it: of JSON a text."""
+        if self.declared.expression:
+            return F.expr(self.declared.expression)
+        names = self.declared.from_
+        return self.fields.first(names, [col(name) for name in names]) if len(names) > 1 else col(names[0])
 
     @property
-    def comparable(self) -> Column:
-        """The value to cast: that of a log file's name is its number, because names do not sort as their numbers do."""
+    def token(self) -> Column | None:
+        """The delivered value as a JSON token; None if it is none."""
+        tokens = self.fields.tokens(self.declared.from_)
+        return F.coalesce(*tokens) if tokens else None
+
+    @property
+    def is_present(self) -> Column:
+        """Whether the row has the column, or all columns of the expression."""
+        if self.is_lacking:
+            return F.lit(False)
+        if self.declared.expression:
+            return self.fields.has_all(self.required)
+        return any_of([self.fields.has(name) for name in self.declared.from_])
+
+    @property
+    def may_be_absent(self) -> bool:
+        """Whether a row may lack the column."""
+        names = self.required if self.declared.expression else self.declared.from_
+        return self.is_lacking or any(self.fields.lacks(name) for name in names)
+
+    def cast(self, zone: str) -> Cast:
+        """Return the value as the declared type; `zone` is that of times without one."""
+        options = CastOptions(zone, self.declared.format, self.declared.unit, self.declared.round)
+        if self.token is not None:
+            return cast(self._comparable(self.token), JsonToken(), self.data_type, options)
+        result = cast(self._comparable(self.delivered), self.physical, self.data_type, options)
+        tokens = self.fields.tokens(self.required)
+        unreadable = [F.coalesce(~json_text.is_readable(token), F.lit(False)) for token in tokens]
+        return Cast(result.value, result.is_bad | any_of(unreadable)) if unreadable else result
+
+    def _comparable(self, value: Column) -> Column:
+        """Return the value to cast: a log file's name is its number, as names do not sort as their numbers do."""
         if not self.is_sequence or not isinstance(self.physical, T.StringType):
-            return self.delivered
-        number = F.regexp_extract(self.delivered, _LOG_FILE, 1)
-        return F.when(number != "", number).otherwise(self.delivered)
+            return value
+        number = F.regexp_extract(value, _LOG_FILE, 1)
+        return F.when(number != "", number).otherwise(value)
 
     def with_default(self, value: Column) -> Column:
         """Return the value; the declared default if the delivered one is NULL."""
@@ -217,30 +262,41 @@ def _columns_to_cast(
     mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> dict[str, _CastColumn]:
     """Return the columns to cast by name: key columns, provided attributes, and columns of the channel."""
-    columns = {
-        key.name: _CastColumn(*mapping.columns[key.name], parse_type(key.type)) for key in dimension.business_key
-    }
+    fields = mapping.row_fields
+    columns = {}
+    for key in dimension.business_key:
+        required = mapping.required.get(key.name, ())
+        columns[key.name] = _CastColumn(*mapping.columns[key.name], parse_type(key.type), fields, required=required)
     for attribute in dimension.source_attributes(source.name):
         if attribute.name in mapping.provided:
             declared, physical = mapping.columns[attribute.name]
-            is_null_if_bad = attribute.on_bad_value == "null"
             columns[attribute.name] = _CastColumn(
-                declared, physical, attribute.data_type, attribute.personal, is_null_if_bad
+                declared,
+                physical,
+                attribute.data_type,
+                fields,
+                is_personal=attribute.personal,
+                is_null_if_bad=attribute.on_bad_value == "null",
+                required=mapping.required.get(attribute.name, ()),
+                missing=missing_rule(attribute, channel),
+                is_lacking=attribute.name in mapping.lacking,
             )
+    parts = [sequence_part(index) for index in range(len(channel.sequence_columns))]
+    channel_columns = dict.fromkeys(parts, parse_type(channel.sequence_type))
     if channel.time_column is not None:
-        columns[EFFECTIVE_AT] = _CastColumn(*mapping.columns[EFFECTIVE_AT], parse_type("timestamp"))
-    for name in map(sequence_part, range(len(channel.sequence_columns))):
-        columns[name] = _CastColumn(*mapping.columns[name], parse_type(channel.sequence_type), is_sequence=True)
+        channel_columns[EFFECTIVE_AT] = parse_type("timestamp")
+    for name, data_type in channel_columns.items():
+        is_sequence, needed = name != EFFECTIVE_AT, mapping.required.get(name, ())
+        columns[name] = _CastColumn(*mapping.columns[name], data_type, fields, is_sequence=is_sequence, required=needed)
     return columns
 
 
 def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
     is_deleted = _is_deleted(mapping, channel)
     required = _required_attributes(channel, dimension)
-    columns, problems, nulled = [], [], [F.lit(0)]
+    columns, problems, nulled, left_out = [], [], [F.lit(0)], []
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
-        options = CastOptions(source.timezone, column.declared.format, column.declared.unit, column.declared.round)
-        result = cast(column.comparable, column.physical, column.data_type, options)
+        result = column.cast(source.timezone)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
         result = _with_failures(name, Cast(column.with_default(value), result.is_bad), mapping)
         # A delete provides no attribute, so it does not matter what its attributes contain.
@@ -249,15 +305,27 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
             nulled.append(F.when(is_bad, 1).otherwise(0))
         else:
             problems.append(_cast_problem(name, is_bad, column, mapping))
+        is_left_out = _is_left_out(column)
+        if column.may_be_absent and column.missing == "reject":
+            problems.append(F.when(~column.is_present & ~is_deleted, F.lit(_LACKED.format(name))))
         if name in required:
-            is_missing = column.delivered.isNull() & result.value.isNull() & ~is_deleted
+            is_missing = column.delivered.isNull() & result.value.isNull() & ~is_deleted & ~is_left_out
             problems.append(F.when(is_missing, F.lit(f"{name} is missing")))
         columns.append(result.value.alias(name))
+        left_out.append(is_left_out.alias(name))
     columns += [_text_of_row_or_delivery(name, mapping).alias(name) for name in (REASON, ACTOR, CORRELATION_ID)]
     conditions = [name for name in (ROWS, DELETES) if name in mapping.guarded]
     problems += [F.when(mapping.fails(name), _failure(name)) for name in conditions]
     columns += [is_deleted.alias(_DELETED), _is_filtered(mapping, channel).alias(_IS_FILTERED)]
+    columns.append(F.struct(*left_out).alias(_NOT_PROVIDED))
     return _Values(columns, problems, sum_of(nulled))
+
+
+def _is_left_out(column: _CastColumn) -> Column:
+    """Return whether a row does not provide an attribute, because it lacks its column (S30)."""
+    if column.may_be_absent and column.missing == "not_provided":
+        return ~column.is_present
+    return F.lit(False)
 
 
 def _with_failures(name: str, result: Cast, mapping: ColumnMapping) -> Cast:
@@ -296,7 +364,7 @@ def _text_of_row_or_delivery(name: str, mapping: ColumnMapping) -> Column:
     delivery_text = F.col(DELIVERY)[name.lstrip("_")]
     if name not in mapping.columns:
         return delivery_text
-    column = _CastColumn(*mapping.columns[name], parse_type("string"))
+    column = _CastColumn(*mapping.columns[name], parse_type("string"), mapping.row_fields)
     text = cast(column.delivered, column.physical, column.data_type, CastOptions()).value
     return F.coalesce(text, delivery_text)
 
@@ -308,10 +376,18 @@ def _cast_problem(name: str, is_bad: Column, column: _CastColumn, mapping: Colum
     lacks_unit = isinstance(column.physical, T.NumericType) and not column.declared.unit
     expected = column.data_type.ddl()
     expected += " without a unit" if lacks_unit and expected in TIME_TYPES else ""
-    problem = F.concat(F.lit(f"{column_label(name)}: cannot cast "), value, F.lit(f" to {expected}"))
+    advice = F.when(_is_floating(column), F.lit(_FLOATING)).otherwise("") if expected == "string" else F.lit("")
+    problem = F.concat(F.lit(f"{column_label(name)}: cannot cast "), value, F.lit(f" to {expected}"), advice)
     if name in mapping.guarded:
         problem = F.when(mapping.fails(name), _failure(name)).otherwise(problem)
     return F.when(is_bad, problem)
+
+
+def _is_floating(column: _CastColumn) -> Column:
+    """Return whether a value is a floating-point number; in JSON, whether it is a number."""
+    if column.token is not None:
+        return json_text.is_number(column.token)
+    return F.lit(isinstance(column.physical, T.FloatType | T.DoubleType))
 
 
 # -- Problems of keys, times and scopes
@@ -429,7 +505,7 @@ def _wrapped(mapping: ColumnMapping, channel: Snapshot | Feed, dimension: Dimens
         if name not in mapping.provided:
             wrapped.append(F.lit(None).cast(f"struct<v:{data_type.ddl()}>").alias(name))
             continue
-        is_provided = ~is_bad & ~F.col(_DELETED)
+        is_provided = ~is_bad & ~F.col(_DELETED) & ~F.col(_NOT_PROVIDED)[name]
         if isinstance(channel, Feed) and channel.nulls == "not_provided":
             is_provided = is_provided & col(name).isNotNull()
         wrapped.append(F.when(is_provided, F.struct(col(name).alias("v"))).alias(name))

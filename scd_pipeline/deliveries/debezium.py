@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration.debezium import ENVELOPE, ENVELOPE_FIELDS, SOURCE_FIELDS
-from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import FIELDS, FILE, LINE, PROBLEM, ROW_ORDER
 from scd_pipeline.expressions import any_of, col
 
 _ADDED = (FILE, LINE, PROBLEM, ROW_ORDER)
+_SIDES = ("before", "after")
 
 
 def unfold_events(frame: DataFrame) -> DataFrame:
@@ -21,19 +22,43 @@ def unfold_events(frame: DataFrame) -> DataFrame:
     The columns are those of `before` for a delete, and of `after` otherwise. An event can be inside of `payload`, as it
     is beside a `schema`. Columns that a reader has added stay.
     """
-    fields = {field.name: field.dataType for field in frame.schema.fields if field.name not in _ADDED}
+    fields = {field.name: field.dataType for field in frame.schema.fields if field.name not in (*_ADDED, FIELDS)}
     values = {name: col(name) for name in fields}
     payload = fields.get("payload")
+    tokens = F.col(FIELDS)
     if isinstance(payload, T.StructType) and "op" not in fields:
+        tokens = F.from_json(tokens["payload"], _token_type(payload.fieldNames()))
         values = {field.name: col("payload")[field.name] for field in payload.fields}
         fields = {field.name: field.dataType for field in payload.fields}
     missing = {name: F.lit(None).cast("string") for name in ENVELOPE_FIELDS if name not in fields and name != "op"}
     values = {**values, **missing, "source": _with_fields(values.get("source"), fields.get("source"))}
     is_event = any_of([value.isNotNull() for name, value in values.items() if name != "source"])
     envelope = F.struct(*[value.alias(name) for name, value in values.items()])
-    image = _image(values, {name: _fields_of(fields.get(name)) for name in ("before", "after")})
+    types = {name: _fields_of(fields.get(name)) for name in _SIDES}
+    image = _image(values, types)
+    if FIELDS in frame.columns and image:
+        image.append(_image_tokens(tokens, values, types).alias(FIELDS))
     added = [col(name) for name in frame.columns if name in _ADDED]
     return frame.select(*image, F.when(is_event, envelope).alias(ENVELOPE), *added)
+
+
+def _token_type(names: Iterable[str]) -> T.StructType:
+    return T.StructType([T.StructField(name, T.StringType()) for name in names])
+
+
+def _image_tokens(
+    tokens: Column, values: Mapping[str, Column], types: Mapping[str, Mapping[str, T.DataType]]
+) -> Column:
+    """Return the JSON tokens of the row that an event is about (`row_fields`)."""
+    token_type = _token_type(dict.fromkeys(name for fields in types.values() for name in fields))
+    before, after = (
+        F.from_json(tokens[side], token_type) if types[side] else F.lit(None).cast(token_type) for side in _SIDES
+    )
+    return F.when(_is_delete(values), before).otherwise(after)
+
+
+def _is_delete(values: Mapping[str, Column]) -> Column:
+    return values["op"] == "d" if "op" in values else F.lit(False)
 
 
 def _fields_of(data_type: T.DataType | None) -> dict[str, T.DataType]:
@@ -54,14 +79,12 @@ def _with_fields(source: Column | None, data_type: T.DataType | None) -> Column:
 
 def _image(values: Mapping[str, Column], types: Mapping[str, Mapping[str, T.DataType]]) -> list[Column]:
     """Return the columns of the row that an event is about."""
-    is_delete = values["op"] == "d" if "op" in values else F.lit(False)
-    columns = []
+    is_delete, columns = _is_delete(values), []
     for name in dict.fromkeys((*types["after"], *types["before"])):
         sides = {side: fields[name] for side, fields in types.items() if name in fields}
         data_type = next((each for each in sides.values() if not isinstance(each, T.StringType)), T.StringType())
         before, after = (
-            values[side][name] if sides.get(side) == data_type else F.lit(None).cast(data_type)
-            for side in ("before", "after")
+            values[side][name] if sides.get(side) == data_type else F.lit(None).cast(data_type) for side in _SIDES
         )
         columns.append(F.when(is_delete, before).otherwise(after).alias(name))
     return columns

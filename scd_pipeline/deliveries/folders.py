@@ -42,12 +42,23 @@ def load_folders(
 
 def folder_columns(frame: DataFrame, paths: Sequence[str]) -> list[str]:
     """Return the columns of a frame whose values are in the names of the folders below its paths."""
+    names = folder_names(frame, paths)
+    return [name for name in frame.columns if name.casefold() in names]
+
+
+def folder_names(frame: DataFrame, paths: Sequence[str]) -> dict[str, str]:
+    """Return the columns whose values are in the names of the folders below paths, by their names without case.
+
+    Args:
+        frame: A frame that reads the files.
+        paths: The paths.
+    """
     if all(Path(path).is_file() for path in paths):
-        return []
+        return {}
     depth = max(len(_parts(path)) for path in paths)
     folders = {folder for uri in frame.inputFiles() for folder in _parts(unquote(uri))[depth:-1]}
-    names = {unquote(folder.partition("=")[0]).casefold() for folder in folders if "=" in folder}
-    return [name for name in frame.columns if name.casefold() in names]
+    names = sorted(unquote(folder.partition("=")[0]) for folder in folders if "=" in folder)
+    return {name.casefold(): name for name in names}
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Feed, Snapshot
-from scd_pipeline.deliveries.casts import with_quoted_numbers
+from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.paths import escape_glob, file_column, row_order_column
-from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import FIELDS, FILE, LINE, PROBLEM, ROW_ORDER
 from scd_pipeline.deliveries.text_files import (
     NOT_UTF8,
     TEXT,
@@ -30,8 +32,76 @@ _OBJECTS, _OBJECT, _POSITION = "_objects", "_object", "_position"
 _LINE_NUMBER_BITS, _POSITION_BITS = 33, 20
 
 
-def infer_json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> list[T.StructField]:
-    """Return the columns that Spark infers from the objects of JSON files, all simple values as text."""
+@dataclass(frozen=True, slots=True)
+class JsonField:
+    """A field of the objects of JSON files.
+
+    Attributes:
+        name: Its name.
+        is_nested: Whether a value of it is an object or an array, or a string that looks like one.
+        is_repeated: Whether an object has it twice.
+    """
+
+    name: str
+    is_nested: bool
+    is_repeated: bool
+
+
+def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> list[JsonField]:
+    """Return all fields of the objects of JSON files, ordered by name; names that differ in case are different ones."""
+    options = TextOptions(declared_options(channel))
+    if options.is_wide:
+        types = {field.name: field.dataType for field in _inferred_columns(spark, channel, paths)}
+        return [JsonField(name, not isinstance(each, T.StringType), False) for name, each in types.items()]
+    text = F.when(F.is_valid_utf8(TEXT), json_text.with_marked_halves(F.col(TEXT)))
+    objects = _objects_of_type(text, T.MapType(T.StringType(), T.StringType()), options.parser_options())
+    each = _texts(spark, options, paths).select(F.explode(objects).alias(_OBJECT))
+    row = each.select(F.explode(_field_entries(F.col(_OBJECT))).alias("field")).agg(F.collect_set("field")).first()
+    fields: dict[str, JsonField] = {}
+    for name, is_nested, is_repeated in sorted(row[0] if row else ()):
+        before = fields.get(name, JsonField(name, False, False))
+        fields[name] = JsonField(name, before.is_nested or is_nested, before.is_repeated or is_repeated)
+    return list(fields.values())
+
+
+def as_text(fields: Sequence[JsonField]) -> list[T.StructField]:
+    """Return fields as columns of text."""
+    return [T.StructField(field.name, T.StringType()) for field in fields]
+
+
+def _field_entries(map_of_object: Column) -> Column:
+    names, values = F.map_keys(map_of_object), F.map_values(map_of_object)
+
+    def entry(name: Column, value: Column) -> Column:
+        is_nested = F.coalesce(value.startswith("{") | value.startswith("["), F.lit(False))
+        return F.struct(name.alias("name"), is_nested.alias("is_nested"), F.lit(False).alias("is_repeated"))
+
+    def repeated(name: Column) -> Column:
+        return F.struct(name.alias("name"), F.lit(False).alias("is_nested"), F.lit(True).alias("is_repeated"))
+
+    distinct = F.array_distinct(names)
+    twice = F.filter(distinct, lambda name: F.size(F.filter(names, lambda other: other == name)) > 1)
+    entries = F.zip_with(names, values, entry)
+    return F.when(F.size(distinct) == F.size(names), entries).otherwise(F.concat(entries, F.transform(twice, repeated)))
+
+
+def nested_columns(
+    spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str], names: Collection[str]
+) -> dict[str, T.DataType]:
+    """Return the types that Spark infers for fields with objects and arrays, whose simple values are text.
+
+    Empty if it cannot infer types, because objects have names that are equal except for case.
+    """
+    try:
+        inferred = _inferred_columns(spark, channel, paths)
+    except AnalysisException as error:
+        if error.getCondition() != "COLUMN_ALREADY_EXISTS":
+            raise
+        return {}
+    return {field.name: field.dataType for field in inferred if field.name in names}
+
+
+def _inferred_columns(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> list[T.StructField]:
     rows = _spark_reader(spark, channel).load([escape_glob(path) for path in paths])
     return [field for field in rows.schema.fields if field.name != LINE]
 
@@ -42,32 +112,10 @@ def has_only_nulls(spark: SparkSession, channel: Snapshot | Feed, paths: Sequenc
     return not options.is_wide and _texts(spark, options, paths).where(~F.trim(TEXT).isin("", "null")).isEmpty()
 
 
-def find_empty_objects(
-    spark: SparkSession, channel: Snapshot | Feed, path: str, names: Collection[str]
-) -> list[T.StructField]:
-    """Return the columns of JSON files that have empty objects, and that Spark has not inferred, as text.
-
-    Args:
-        spark: The session.
-        channel: The channel, with its options.
-        path: The path of the files.
-        names: The columns to look for; case does not matter.
-    """
-    options = TextOptions(declared_options(channel))
-    if options.is_wide or not names:
-        return []
-    objects = _objects_of_type(F.col(TEXT), T.MapType(T.StringType(), T.StringType()), options.parser_options())
-    texts = _texts(spark, options, [path]).select(F.explode(objects).alias(_OBJECT))
-    entry = F.explode(F.map_entries(_OBJECT)).alias("entry")
-    is_requested = F.lower("entry.key").isin([name.lower() for name in names])
-    empty = texts.select(entry).where(is_requested & (F.col("entry.value") == "{}")).select("entry.key").distinct()
-    return [T.StructField(row["key"], T.StringType()) for row in empty.collect()]
-
-
 def read_json(
     spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str], fields: Sequence[T.StructField]
 ) -> DataFrame:
-    """Return the objects of JSON files, in the columns of `with_problems`.
+    """Return the objects of JSON files, in the columns of `with_problems`, and their tokens in `_scd_fields`.
 
     With the option `multiLine` each file is one text, otherwise each line. A text is one object, or an array of
     objects; any other text is a bad row. Spark's own reader would drop text after the first object. If the channel
@@ -78,15 +126,15 @@ def read_json(
         spark: The session.
         channel: The channel, with its options.
         paths: The paths of the files.
-        fields: The columns, as `infer_json_fields` returns them.
+        fields: The columns: text, or the type by which a nested value is parsed.
     """
     options = TextOptions(declared_options(channel))
-    names = [field.name for field in fields]
     if options.is_wide:
         return read_by_spark(_spark_reader(spark, channel), paths, fields, _NO_OBJECT)
+    names = [field.name for field in fields]
     lines = _texts(spark, options, paths).select(TEXT, file_column(), row_order_column().alias(ROW_ORDER))
     is_valid = F.is_valid_utf8(TEXT)
-    row = T.StructType(list(fields))
+    row = T.StructType([T.StructField(name, T.StringType()) for name in names or [LINE]])
     objects = _objects(F.when(is_valid, F.col(TEXT)), row, options)
     if channel.rows:
         no_fields = F.array(F.lit(None).cast(row))
@@ -103,9 +151,17 @@ def read_json(
         )
         .withColumn(ROW_ORDER, order)
     )
-    values = [F.col(_OBJECT)[name].alias(name) for name in names]
+    values = [_value(F.col(_OBJECT)[field.name], field.dataType).alias(field.name) for field in fields]
     line = F.lit(None).cast("string").alias(LINE)
-    return with_problems(rows.select(FILE, ROW_ORDER, TEXT, PROBLEM, line, *values), names, _NO_OBJECT)
+    read = rows.select(FILE, ROW_ORDER, TEXT, PROBLEM, line, F.col(_OBJECT).alias(FIELDS), *values)
+    return with_problems(read, [FIELDS, *names], _NO_OBJECT)
+
+
+def _value(token: Column, data_type: T.DataType) -> Column:
+    """Return a value as expressions see it: text, or the nested value with all its leaves as text."""
+    if isinstance(data_type, T.StringType):
+        return json_text.to_text(token)
+    return F.from_json(json_text.without_marks(token), data_type.simpleString())
 
 
 def indentation_hint(spark: SparkSession, channel: Snapshot | Feed, path: str) -> str:
@@ -132,14 +188,13 @@ def _order_in_block() -> Column:
 
 
 def _objects(text: Column, row: T.StructType, options: TextOptions) -> Column:
-    """Return the objects of a text; NULL if it is invalid.
+    """Return the tokens of the objects of a text; NULL if it is invalid.
 
     The text is parsed inside an array: there Spark does not ignore text after an object. It is also parsed inside an
     object: there Spark does not ignore text after a bracket that closes the array early. No text closes both.
     """
-    parser = {"primitivesAsString": "true", **options.parser_options()}
-    if options.is_on("primitivesasstring", "true"):
-        text = with_quoted_numbers(text)
+    parser = options.parser_options()
+    text = json_text.with_marked_values(text)
     objects = _objects_of_type(text, row, parser)
     in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quote_name(LINE)} string", parser)
     is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()

@@ -113,5 +113,17 @@ def _floating_from_text(text: Column, ddl: str, options: CastOptions) -> Column:
     return F.when(is_valid & ((F.length(text) < digits_limit - 2) | is_exact), number)
 
 
+def number_text(text: Column, options: CastOptions) -> Column:
+    """Return the text of a number as text; NULL for a floating-point number, whose spelling depends on its producer.
+
+    With rounding it is written in full, without zeros at its end: 1.0 as 1, and 1.5E-3 as 0.0015.
+    """
+    whole = F.when(text.rlike(r"^-?\d+$"), text)
+    if not options.is_rounded:
+        return whole
+    digits = F.when(_fits_scale(text, 18), text.try_cast("decimal(38,18)")).cast("string")
+    return F.coalesce(whole, F.regexp_replace(digits, r"\.?0+$", ""), text)
+
+
 def _is_infinite(number: Column) -> Column:
     return F.abs(number) == F.lit(float("inf"))

@@ -19,26 +19,30 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
-from scd_pipeline.declaration.types import Map, Struct, parse_type
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
-from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns, undeclared_columns
+from scd_pipeline.deliveries.column_mapping import (
+    ColumnMapping,
+    is_in_expression,
+    map_columns,
+    undeclared_columns,
+)
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, reserved_columns, scan_csv
 from scd_pipeline.deliveries.debezium import unfold_events
 from scd_pipeline.deliveries.expressions import analyze_expressions, times_in_utc
 from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.guarded import with_guarded_expressions
-from scd_pipeline.deliveries.json_files import find_empty_objects, has_only_nulls, infer_json_fields
+from scd_pipeline.deliveries.json_files import has_only_nulls, json_fields, nested_columns
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.readers import merged_fields, read_path, read_table, with_batch_columns
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
+from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, LINE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import col, with_columns
 from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
@@ -220,11 +224,19 @@ def _reject(delivery: PendingDelivery, error: _Unreadable) -> BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What deliveries that one frame can read have in common; `layout` is of CSV files, `fields` of others."""
+    """What deliveries that one frame can read have in common.
+
+    Attributes:
+        key: Texts that are equal for such deliveries.
+        layout: The layout of CSV files.
+        fields: The columns to read of other files.
+        unread: The names of undeclared columns that cannot be read.
+    """
 
     key: tuple[str, ...]
     layout: CsvLayout | None = None
     fields: tuple[StructField, ...] | None = None
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,27 +366,27 @@ def _group(
         frame, reserved = _frame(spark, members, shape)
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
-        if not fields and _may_lack_columns(first) and _has_no_rows(spark, frame, members):
-            return _with_column_mapping(members, _no_rows(spark, dimension), _empty_mapping(source, dimension), shape)
+        if _may_lack_columns(first) and all(field.name in ADDED for field in fields):
+            if _has_no_rows(spark, frame, members):
+                mapping = _empty_mapping(source, dimension)
+                return _with_column_mapping(members, _no_rows(spark, dimension), mapping, shape)
+            if LINE in frame.columns and frame.where(F.col(LINE).isNull()).isEmpty():  # each line is a bad row
+                shape = replace(shape, fields=_declared_columns(source, first.channel, dimension))
+                return _group(spark, members, shape, dimension, is_guarded=is_guarded)
         if first.channel.format == "debezium":
             frame = unfold_events(frame)
             fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
-    undeclared = undeclared_columns(reserved, source, first.channel, dimension)
-    if used := [name for name in reserved if name not in undeclared]:
-        raise _Unreadable("RESERVED_COLUMN", columns=join_names(used))
+    _check_unread("RESERVED_COLUMN", reserved, source, first.channel, dimension)
     if shape.layout is not None:
         repeated = repeated_columns(first.channel, shape.layout)
-        undeclared = undeclared_columns(repeated, source, first.channel, dimension)
-        if used := [name for name in repeated if name not in undeclared]:
-            raise _Unreadable("DUPLICATE_COLUMN", columns=join_names(used))
+        _check_unread("DUPLICATE_COLUMN", repeated, source, first.channel, dimension)
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
     with _translate_read_errors("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, files).drop(FILE)
         expressions = analyze_expressions(frame, source, first.channel, dimension)
         if names := times_in_utc(frame, source, first.channel, dimension, expressions):
             raise _Unreadable("EXPRESSION_TIME_ZONE", columns=join_names(names), zone=source.timezone)
-    columns = map_columns(fields, source, first.channel, dimension, expressions)
-    columns = replace(columns, undeclared=(*columns.undeclared, *reserved))
+    columns = map_columns(fields, source, first.channel, dimension, expressions, (*shape.unread, *reserved))
     if columns.missing:
         file_format = first.channel.format if first.delivery.frame is None else None
         raise _Unreadable(
@@ -388,6 +400,14 @@ def _group(
             frame, columns = with_guarded_expressions(frame, columns, first.channel)
         rows = conform(frame, columns, source, first.channel, dimension)
     return _with_column_mapping(members, rows, columns, shape)
+
+
+def _declared_columns(source: Source, channel: Snapshot | Feed, dimension: Dimension) -> tuple[StructField, ...]:
+    """Return the columns that the declaration names, as text."""
+    attributes = [a.name for a in dimension.source_attributes(source.name) if a.is_delivered]
+    read = [source.column(name).from_[:1] for name in (*dimension.key_names, *attributes)]
+    names = [*(name for each in read for name in each), *(name.partition(".")[0] for name in channel.column_names)]
+    return tuple(StructField(name, StringType()) for name in {name.casefold(): name for name in names}.values())
 
 
 def describe_existing_columns(mapping: ColumnMapping, file_format: str | None) -> str:
@@ -416,14 +436,9 @@ def _folded(name: str) -> str:
 def _with_column_mapping(
     members: Sequence[PendingDelivery], rows: DataFrame, columns: ColumnMapping, shape: _Shape
 ) -> Group:
-    return Group(
-        rows,
-        tuple(
-            replace(delivery, column_mapping=columns, batch=replace(delivery.batch, columns=columns.provided))
-            for delivery in members
-        ),
-        shape,
-    )
+    described = [replace(d.batch, columns=columns.provided, sparse_columns=columns.sparse) for d in members]
+    deliveries = zip(members, described, strict=True)
+    return Group(rows, tuple(replace(d, column_mapping=columns, batch=batch) for d, batch in deliveries), shape)
 
 
 def _may_lack_columns(delivery: PendingDelivery) -> bool:
@@ -513,10 +528,8 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension,
                 raise _Unreadable("UNREADABLE_DELIVERY", reason=layout.problem)
             return _Shape((*key, *layout.key, *alone), layout=layout)
         if delivery.channel.is_json:
-            fields = infer_json_fields(spark, delivery.channel, [path])
-            absent = _absent_objects(fields, dimension.source(delivery.batch.source), dimension)
-            fields += find_empty_objects(spark, delivery.channel, path, absent)
-            return _Shape((*key, StructType(fields).json(), *alone), fields=tuple(fields))
+            fields, unread = _json_columns(spark, delivery, path, dimension)
+            return _Shape((*key, StructType(fields).json(), *unread, *alone), fields=tuple(fields), unread=unread)
         if columns := _parquet_columns(spark, Path(path)):
             return _Shape((*key, columns))
         if alone:
@@ -545,12 +558,42 @@ def _key(delivery: PendingDelivery) -> tuple[str, ...]:
     return (delivery.batch.source, delivery.batch.channel, str(delivery.duplicate))
 
 
-def _absent_objects(fields: Sequence[StructField], source: Source, dimension: Dimension) -> list[str]:
-    """Return the columns that attributes with objects may be read from, of those that have none of their columns."""
-    existing = {field.name.lower() for field in fields}
-    attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
-    candidates = [source.column(a.name).from_ for a in attributes if isinstance(parse_type(a.type), Map | Struct)]
-    return [name for names in candidates if existing.isdisjoint(map(str.lower, names)) for name in names]
+def _json_columns(
+    spark: SparkSession, delivery: PendingDelivery, path: str, dimension: Dimension
+) -> tuple[list[StructField], tuple[str, ...]]:
+    """Return the columns of JSON files, and the names of fields that are not read because they are ambiguous.
+
+    An object or array is text, unless an expression reads it.
+
+    Raises:
+        _Unreadable: A field that the declaration uses is ambiguous.
+    """
+    channel, source = delivery.channel, dimension.source(delivery.batch.source)
+    fields = json_fields(spark, channel, [path])
+    keys = [field.name.casefold() for field in fields]
+    reserved = _reserved([field.name for field in fields])
+    repeated = [f.name for f, key in zip(fields, keys, strict=True) if f.is_repeated or keys.count(key) > 1]
+    _check_unread("RESERVED_COLUMN", reserved, source, channel, dimension)
+    _check_unread("DUPLICATE_COLUMN", repeated, source, channel, dimension)
+    unread = tuple(dict.fromkeys((*reserved, *repeated)))
+    readable = [field for field in fields if field.name not in unread]
+    is_event = channel.format == "debezium"
+    nested = [f.name for f in readable if f.is_nested and (is_event or is_in_expression(f.name, source, channel))]
+    types = nested_columns(spark, channel, [path], nested) if nested else {}
+    return [StructField(f.name, types.get(f.name, StringType())) for f in readable], unread
+
+
+def _check_unread(
+    code: str, names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> None:
+    """Check that the declaration does not use columns that cannot be read.
+
+    Raises:
+        _Unreadable: It does; `code` says why they cannot be read.
+    """
+    undeclared = undeclared_columns(names, source, channel, dimension)
+    if used := [name for name in names if name not in undeclared]:
+        raise _Unreadable(code, columns=join_names(used))
 
 
 def _parquet_columns(spark: SparkSession, path: Path) -> str:

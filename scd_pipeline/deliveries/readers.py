@@ -13,9 +13,9 @@ from pyspark.sql import types as T
 from scd_pipeline.declaration import Feed, Snapshot
 from scd_pipeline.deliveries.csv_files import CsvLayout, read_csv, scan_csv
 from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
-from scd_pipeline.deliveries.folders import folder_columns, load_folders, with_folder_values
-from scd_pipeline.deliveries.json_files import infer_json_fields, read_json
-from scd_pipeline.deliveries.paths import normalize_path, owning_path
+from scd_pipeline.deliveries.folders import folder_names, load_folders, with_folder_values
+from scd_pipeline.deliveries.json_files import as_text, json_fields, read_json
+from scd_pipeline.deliveries.paths import escape_glob, normalize_path, owning_path
 from scd_pipeline.deliveries.row_columns import DELIVERY, FILE
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.expressions import col, constant_time
@@ -55,10 +55,10 @@ def read_path(
     if channel.format == "csv":
         return read_csv(spark, channel, paths, layout or _readable_layout(scan_csv(spark, channel, paths)))
     if channel.is_json:
-        fields = infer_json_fields(spark, channel, paths) if fields is None else fields
-        if fields:
-            rows = read_json(spark, channel, paths, fields)
-            return with_folder_values(rows, folder_columns(rows, paths))
+        fields = as_text(json_fields(spark, channel, paths)) if fields is None else fields
+        in_folders = folder_names(spark.read.format("text").load([escape_glob(path) for path in paths]), paths)
+        rows = read_json(spark, channel, paths, [each for each in fields if each.name.casefold() not in in_folders])
+        return with_folder_values(rows, list(in_folders.values()))
     return load_folders(_table_reader(spark, channel), paths, fields)
 
 

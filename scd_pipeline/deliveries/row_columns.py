@@ -11,6 +11,8 @@ LINE = "_scd_line"
 """The text of a record that does not parse; NULL for a parsed row."""
 PROBLEM = "_scd_problem"
 """The reason why a record does not parse; NULL for a parsed row."""
+FIELDS = "_scd_fields"
+"""The fields of a row, as a struct: NULL for a field that the row lacks, else a JSON token or true (`row_fields`)."""
 HASH = "_scd_hash"
 """64 bits of the content of a row."""
 KEY_READABLE = "_key_readable"
@@ -21,7 +23,7 @@ ROW_ORDER = "_scd_row_order"
 """The position of a row in its file if the channel's tie rule depends on it: a struct that can be sorted (S5). It is
 negative if the first row decides."""
 ROW_ORDER_TYPE = "struct<block:bigint,row:bigint>"
-RESERVED = (DELIVERY, LINE, PROBLEM, HASH)
+RESERVED = (DELIVERY, LINE, PROBLEM, HASH, FIELDS)
 """Names of delivered columns that are never read."""
 ADDED = (*RESERVED, FILE, ROW_ORDER, "_scd_text", "_metadata")
 """Names of columns that a reader adds. A delivered column with such a name is undeclared, and is not read."""

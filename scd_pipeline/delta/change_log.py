@@ -51,6 +51,8 @@ _INFO_FIELDS = (
     "run_id string, reason string, actor string, correlation_id string"
 )
 _TIMES = ("at", "earliest", "latest")
+_SPARSE = "?"
+"""The end of a stored name in `columns` that is in `sparse_columns`; a name of an attribute cannot end so."""
 CHANGE_RECORD_COLUMNS = tuple(CHANGE_RECORD_TYPES)
 
 
@@ -123,7 +125,10 @@ class ChangeLog:
     def _with_current_names(self, batch: Batch) -> Batch:
         """Return the batch with the current names of renamed attributes (S20)."""
         renamed = renamed_columns(self.dimension.attributes, generated=False)
-        return replace(batch, columns=tuple(renamed.get(name, name) for name in batch.columns))
+        columns, sparse = (
+            tuple(renamed.get(name, name) for name in names) for names in (batch.columns, batch.sparse_columns)
+        )
+        return replace(batch, columns=columns, sparse_columns=sparse)
 
     def rows(self) -> DataFrame:
         """Return the change records of all batches, with `_commit`.
@@ -199,7 +204,7 @@ def _info(batch: Batch) -> tuple[object, ...]:
     scope = None if batch.scope is None else list(batch.scope)
     return (
         batch.at,
-        list(batch.columns),
+        [f"{name}{_SPARSE}" if name in batch.sparse_columns else name for name in batch.columns],
         list(batch.scope_columns),
         scope,
         batch.has_row_times,
@@ -246,6 +251,7 @@ def _distinct_scopes(rows: DataFrame) -> dict[str, tuple[str, ...]]:
 
 def _batch(row: Row, scopes: Mapping[str, tuple[str, ...]]) -> Batch:
     info = row[INFO].asDict() | {name: row[name] for name in _TIMES}
+    columns = info.pop("columns")
     return Batch(
         source=row[SOURCE],
         channel=row[CHANNEL],
@@ -254,7 +260,8 @@ def _batch(row: Row, scopes: Mapping[str, tuple[str, ...]]) -> Batch:
         at=from_micros_or_none(info.pop("at")),
         earliest=from_micros_or_none(info.pop("earliest")),
         latest=from_micros_or_none(info.pop("latest")),
-        columns=tuple(info.pop("columns")),
+        columns=tuple(name.removesuffix(_SPARSE) for name in columns),
+        sparse_columns=tuple(name.removesuffix(_SPARSE) for name in columns if name.endswith(_SPARSE)),
         scope_columns=tuple(info.pop("scope_columns")),
         scope=None if row[_SCOPE_ID] is None else scopes[row[_SCOPE_ID]],
         **info,

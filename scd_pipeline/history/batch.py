@@ -57,6 +57,7 @@ class Batch:
     Attributes:
         at: The batch's own time; None for a feed whose rows have the times.
         columns: The attributes that the delivery provides.
+        sparse_columns: Those of them that some of its rows may not provide.
         scope_columns: The columns by which a snapshot is scoped.
         scope: The encoded values of `scope_columns` that a snapshot covers; None if it covers everything.
         has_row_times: Whether the rows of this snapshot have times of their own (S4).
@@ -77,6 +78,7 @@ class Batch:
     revision: str
     at: datetime | None
     columns: tuple[str, ...] = ()
+    sparse_columns: tuple[str, ...] = ()
     scope_columns: tuple[str, ...] = ()
     scope: tuple[str, ...] | None = None
     has_row_times: bool = False
@@ -106,6 +108,11 @@ class Batch:
     def delivery_key(self) -> DeliveryKey:
         """The key that all revisions of one delivery share."""
         return (self.source, self.channel, self.delivery)
+
+    @property
+    def complete_columns(self) -> tuple[str, ...]:
+        """The attributes that each of its rows provides, unless the row is bad or deletes."""
+        return tuple(name for name in self.columns if name not in self.sparse_columns)
 
     @property
     def is_snapshot(self) -> bool:

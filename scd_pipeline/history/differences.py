@@ -51,7 +51,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import any_of, col, quote_name, to_comparable, with_columns
+from scd_pipeline.expressions import all_of, any_of, col, quote_name, to_comparable, with_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
@@ -231,15 +231,17 @@ def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimen
 
 
 def repeats_audit_texts(batches: BatchChanges, dimension: Dimension) -> Column:
-    """Return whether a row is of a new plain snapshot and has that snapshot's reason, actor and correlation id.
+    """Return whether a row is of a new plain snapshot, with its reason, actor, correlation id and all its columns.
 
-    A row with audit texts of its own cannot be derived from the log and is always stored.
+    A row with audit texts of its own, or that does not provide an attribute that the snapshot does, cannot be derived
+    from the log and is always stored.
     """
     result = F.lit(False)
     plain = [b for b in batches.new_snapshots if not b.has_row_times]
-    for texts in sorted({audit_texts(b) for b in plain}, key=repr):
-        snapshots = [b for b in plain if audit_texts(b) == texts]
+    for texts, sparse in sorted({(audit_texts(b), b.sparse_columns) for b in plain}, key=repr):
+        snapshots = [b for b in plain if (audit_texts(b), b.sparse_columns) == (texts, sparse)]
         same = F.col(BATCH).isin([b.records_batch_id for b in snapshots])
+        same = all_of([same, *[col(name).isNotNull() for name in sparse]])
         channels = [dimension.source(b.source).channel(b.channel) for b in snapshots]
         if any(c.reason or c.actor or c.correlation_id for c in channels):
             for name, text in zip((REASON, ACTOR, CORRELATION_ID), texts, strict=True):

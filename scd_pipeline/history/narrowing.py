@@ -216,7 +216,7 @@ def _always_provided(in_effect: Sequence[Batch], dimension: Dimension) -> Collec
     provided = set(dimension.attribute_names)
     for batch in in_effect:
         if batch.source == dimension.existence_source.name:
-            provided &= set(batch.columns) if batch.is_snapshot else set()
+            provided &= set(batch.complete_columns) if batch.is_snapshot else set()
     return provided
 
 

@@ -203,7 +203,7 @@ class _CompleteSnapshots:
 
 def _is_complete(snapshot: Batch, columns: set[str]) -> bool:
     """Return whether the snapshot provides all `columns` of all entities in its scope; bad rows provide nothing."""
-    return snapshot.retires and not snapshot.bad_rows and columns <= set(snapshot.columns)
+    return snapshot.retires and not snapshot.bad_rows and columns <= set(snapshot.complete_columns)
 
 
 def _time(batch: Batch) -> datetime:

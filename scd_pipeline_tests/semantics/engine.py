@@ -70,16 +70,19 @@ def write(batch: DeliveredBatch, dimension: Dimension, path: Path, fixed: Mappin
 
 
 def delivery(batch: DeliveredBatch, dimension: Dimension, path: Path, number: int | None = None) -> Delivery:
-    """The batch as a delivery of one file; with a number, a delivery of the case with that number."""
-    if not batch.withdrawn:
-        write(batch, dimension, path, {} if number is None else {CASE: str(number)})
+    """The batch as a delivery of one file, or of a list of dicts; with a number, a delivery of that case."""
+    fixed = {} if number is None else {CASE: str(number)}
+    has_file = not (batch.withdrawn or batch.has_absent_values)
+    if has_file:
+        write(batch, dimension, path, fixed)
     return Delivery(
         batch.source,
         batch.delivery if number is None else delivery_name(batch.delivery, number),
         channel=batch.channel,
         at=batch.at,
         revision=batch.revision,
-        path=None if batch.withdrawn else str(path),
+        path=str(path) if has_file else None,
+        frame=[{**row, **fixed} for row in batch.rows] if batch.has_absent_values else None,
         scope=_scope(batch, dimension, number),
         reason=batch.reason,
         allow=batch.allow,

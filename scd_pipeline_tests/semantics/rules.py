@@ -346,7 +346,8 @@ RULES: dict[str, Rule] = {
         - A column of the key or of the channel may never be missing.
         - An attribute may list several source columns, for deliveries with different names. The first one that a
           delivery has is read.
-        - Undeclared columns are reported in the result, and not read. Columns that the pipeline derives, such as the
+        - Undeclared columns are reported in the result, and not read: neither their types nor their names, for example
+          two that are equal except for case, make a delivery unreadable. Columns that the pipeline derives, such as the
           surrogate keys of a fact, are not read either, even if a delivery has columns with these names.
         """,
         (
@@ -470,15 +471,20 @@ RULES: dict[str, Rule] = {
         Fixed rows are delivered in a higher revision, at the position of their delivery.
 
         A value can be cast only without loss, whatever type it is delivered in: a fraction is not a whole number,
-        1.005 is not a `decimal(10,2)`, a time of day and `2024-01-01 junk` are not dates, a number is not a time, and
-        bytes that are not UTF-8 are not text; dates and times are of the years 1 to 9999. The declaration allows
-        exceptions: `round: true`, and `unit` for a number that counts time since 1970. With `on_bad_value: null` a bad
+        1.005 is not a `decimal(10,2)`, a time of day and `2024-01-01 junk` are not dates, a number is not a time, a
+        floating-point number and bytes that are not UTF-8 are not text; dates and times are of the years 1 to 9999.
+        The declaration allows exceptions: `round: true`, and `unit` for a number that counts time since 1970. With
+        `on_bad_value: null` a bad
         value becomes NULL, and its row is loaded.
         """,
         (
             "A bad value inside a nested value makes the whole value bad. Spaces around numbers and times are ignored.",
             "A text or a decimal is read into `double` or `float` as the nearest number, if it has no more significant "
             "digits than the type can distinguish (17 or 9).",
+            "In JSON, a number with a fraction or an exponent is a floating-point number. Into a whole number it is "
+            "cast by its value, so that 1.0 is 1.",
+            "A nested value is read into text as JSON that has all of it. Half of a surrogate pair in JSON, as in "
+            '`"\\ud800"`, is not a character, and a bad value.',
             "Bad rows are stored in the change log. Those of a superseded revision are superseded too.",
             "In a feed, a bad row has no effect.",
             "A row for which an expression of the declaration fails is a bad row; the reason names the column.",
@@ -552,8 +558,20 @@ RULES: dict[str, Rule] = {
         decides whether an entity exists: with several sources, one declares `existence: true`. Absence from the others
         asserts nothing. A feed may provide only some attributes (`updates: partial`), and may declare that NULL means
         "not provided" (`nulls: not_provided`).
+
+        New, NULL and absent are three states. In JSON and in a list of dicts each row has its own fields, whatever
+        other rows of the delivery have, so that history does not depend on how rows are batched. A field that a row
+        lacks is treated as a column that a delivery lacks (S20): in a feed with `updates: partial`, and with
+        `missing: not_provided`, the row does not provide the attribute; with `missing: null` it provides NULL;
+        otherwise it is a bad row. An explicit null is the value NULL, unless the feed declares that it means
+        "not provided". Formats with columns provide each of their columns in each row.
         """,
-        ("A delete by a source that does not decide existence does not change the dimension.",),
+        (
+            "A delete by a source that does not decide existence does not change the dimension.",
+            "An attribute with an expression is absent from a row that lacks a field which the expression names.",
+            "Of the source columns that an attribute lists, the first one that a row has is read.",
+            "A row that deletes needs no attributes.",
+        ),
     ),
     "S31": Rule(
         "Erasure",

@@ -21,8 +21,9 @@ Deliveries arrive in the order of the tables and of their lines; lines that foll
 one revision are one batch. In addition to `delivery`, a table can have `revision` (default 1), `at` (the batch's
 time), `scope` (the values that a snapshot covers), `allow` (the rules to override) and the columns that the source
 delivers. In place of the key, `no row` is a batch without rows, `withdrawn` is a withdrawal, and `1..24` is a row for
-each number. All values are delivered as text, and an empty cell as NULL. A column that a table does not have is not
-delivered, except for op, seq and reason if the channel declares them.
+each number. All values are delivered as text, and an empty cell as NULL. A row does not have a column in which it has
+`absent`; a batch with such rows is a list of dicts. A column that a table does not have is not delivered, except for
+op, seq and reason if the channel declares them.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ ORACLE = "oracle"
 
 _BATCH_COLUMNS = ("delivery", "revision", "at", "scope", "allow")
 _PLACEHOLDERS = ("no row", "withdrawn")
+_ABSENT = "absent"
 _CODES_THE_ORACLE_LACKS = ("BAD_ROWS", "COLUMN_MISSING", "REVISION_CONTENT")
 _RANGE = re.compile(r"([a-z]*)(\d+)\.\.(\d+)")
 
@@ -173,6 +175,11 @@ class DeliveredBatch:
     def id(self) -> str:
         return f"{self.source}/{self.channel}/{self.delivery}/{self.revision}"
 
+    @property
+    def has_absent_values(self) -> bool:
+        """Whether a row lacks a column of the table."""
+        return any(name not in row for row in self.rows for name in self.columns)
+
 
 @dataclass(frozen=True)
 class DeliveryTable:
@@ -198,12 +205,16 @@ class DeliveryTable:
                 str(revision),
                 _moment(first.get("at")),
                 names,
-                tuple({n: as_text(row[n]) for n in names} for row in rows if _placeholder(row, key) is None),
+                tuple(_delivered_row(row, names) for row in rows if _placeholder(row, key) is None),
                 _split(first.get("scope")),
                 frozenset(_split(first.get("allow")) or ()),
                 _placeholder(first, key) == "withdrawn",
                 self.reason,
             )
+
+
+def _delivered_row(cells: Mapping[str, Any], names: Iterable[str]) -> Texts:
+    return {name: as_text(cells[name]) for name in names if cells[name] != _ABSENT}
 
 
 def snapshots(table: str, source: str = "crm", *, reason: str | None = None) -> DeliveryTable:
@@ -355,11 +366,13 @@ def _is_absent(row: Texts, channel: Snapshot | Feed) -> bool:
 
 
 def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attributes: Iterable[Attribute]) -> o.Row:
-    values = {a.name: cast(row[a.name], a.type) for a in attributes}
+    rules = {a.name: _missing_rule(a, channel) for a in attributes}
+    values = {a.name: cast(row.get(a.name), a.type) for a in attributes if a.name in row or rules[a.name] == "null"}
+    lacks = any(rules[name] == "reject" and name not in row for name in rules)
     time = cast(row.get(str(channel.effective_at or "")), "timestamp")
     sequence = cast(row.get(str(channel.sequence or "")), "bigint")
     deleted = isinstance(channel, Feed) and channel.deletes is not None and row.get("op") == "D"
-    bad = o.BAD in (time, sequence, *(() if deleted else values.values()))
+    bad = o.BAD in (time, sequence, *(() if deleted else values.values())) or (lacks and not deleted)
     return o.Row(
         tuple(cast(row[key.name], key.type) for key in dimension.business_key),
         values,
@@ -369,6 +382,12 @@ def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attr
         row.get(channel.reason or ""),
         "does not cast" if bad else None,
     )
+
+
+def _missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:
+    """S30: what it means that a row lacks an attribute."""
+    is_partial = isinstance(channel, Feed) and channel.updates == "partial"
+    return "not_provided" if is_partial else attribute.missing
 
 
 _CASTS: Mapping[str, Callable[[str], Any]] = {

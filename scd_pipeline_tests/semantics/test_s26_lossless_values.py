@@ -185,14 +185,43 @@ string         |          | X'41FF'                          | BAD
 string         |          | decode(X'C3A4', 'UTF-8')         | ä
 string         |          | CAST(X'41FF' AS string)          | BAD
 string         |          | named_struct('a', 1)             | {"a":1}
+string         |          | array(1.0D, CAST(NULL AS double)) | [1.0,null]
+string         |          | map('a', CAST(NULL AS int))      | {"a":null}
+string         |          | map(date'2024-01-01', array(map(true, 1))) | {"2024-01-01":[{"true":1}]}
+string         |          | array(timestamp'2024-01-01 12:30:00.123456') | ["2024-01-01T12:30:00.123456Z"]
+string         |          | 1                                | 1
 string         |          | 1.50BD                           | 1.50
+string         |          | 1.0D                             | BAD
+string         |          | float(1.5)                       | BAD
+string         |          | double('NaN')                    | BAD
+string         |          | CAST(NULL AS double)             | NULL
+string         |          | '1.0'                            | 1.0
+string         | round    | 1.0D                             | 1
+string         | round    | -43664123.0D                     | -43664123
+string         | round    | 12345678.9D                      | 12345678.9
+string         | round    | 0.00001D                         | 0.00001
+string         | round    | 100.0D                           | 100
+string         | round    | 0.0D                             | 0
+string         | round    | 1e300D                           | 1.0E300
+string         | round    | double('NaN')                    | NaN
 array<int>     |          | array(1.0D, 2.0D)                | [1, 2]
 array<int>     |          | array(1.0D, 1.5D)                | BAD
 array<int>     | round    | array(1.0D, 1.5D)                | [1, 2]
 array<int>     |          | '[1, "1.5"]'                     | BAD
 array<string>  |          | array('a', CAST(X'FF' AS string)) | BAD
 array<decimal(30,20)> |   | '[0.1234567890123456789]'        | [0.12345678901234567890]
-array<string>  |          | '[1.50, 123456789012345678.12]'  | [1.50, 123456789012345678.12]
+array<decimal(30,2)> |    | '[1.50, 123456789012345678.12]'  | [1.50, 123456789012345678.12]
+array<string>  |          | '[1, "1.50", null, true]'        | [1, 1.50, null, true]
+array<string>  |          | '[1.50]'                         | BAD
+array<string>  |          | array(1.0D)                      | BAD
+array<string>  | round    | '[1.50, 1e3]'                    | [1.5, 1000]
+array<string>  |          | '["\\ud800"]'                    | BAD
+array<string>  |          | '["\\ud83d\\ude00"]'             | [😀]
+array<string>  |          | '["\\\\ud800"]'                  | [\ud800]
+array<string>  |          | '["\\ufdd0"]'                    | BAD
+array<int>     |          | '[1.0, 1e1]'                     | [1, 10]
+array<bigint>  |          | '[9007199254740993, 9007199254740993.0]' | [9007199254740993, 9007199254740993]
+array<int>     |          | '["1.0"]'                        | BAD
 array<int>     |          | '[1]} junk'                      | BAD
 array<int>     |          | '[1]] junk'                      | BAD
 array<int>     |          | '[1], "v": [2]'                  | BAD

@@ -1,7 +1,7 @@
 """S30: several sources, snapshots and feeds, and what NULL means."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, rule, snapshots
 
 
 @rule("S30")
@@ -232,5 +232,116 @@ def test_a_version_opened_by_several_sources_at_one_time_names_the_last_one() ->
         becomes="""
         | city | note | effective_from | effective_to | change_source | load_run_id |
         | Bonn | vip  | 2024-01-01     | OPEN         | crm           | crm/feed/2  |
+        """,
+    )
+
+
+@rule("S30", "S14")
+@case
+def test_a_field_that_a_row_lacks_is_not_provided_however_events_are_batched() -> Case:
+    """The three events of account 1 are in one delivery, and those of account 2 in three."""
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 2024-01-01 | 2  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | note   | agent  |
+            | 1        | 1  | 2024-02-01 | vip    | Ann    |
+            | 1        | 1  | 2024-03-01 | absent | Bob    |
+            | 1        | 1  | 2024-04-01 | NULL   | absent |
+            | 2        | 2  | 2024-02-01 | vip    | Ann    |
+            | 3        | 2  | 2024-03-01 | absent | Bob    |
+            | 4        | 2  | 2024-04-01 | NULL   | absent |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | id | note | agent | effective_from | effective_to |
+        | 1  | NULL | Bob   | 2024-01-01     | 2024-02-01   |
+        | 1  | vip  | Bob   | 2024-02-01     | 2024-04-01   |
+        | 1  | NULL | Bob   | 2024-04-01     | OPEN         |
+        | 2  | NULL | Bob   | 2024-01-01     | 2024-02-01   |
+        | 2  | vip  | Bob   | 2024-02-01     | 2024-04-01   |
+        | 2  | NULL | Bob   | 2024-04-01     | OPEN         |
+        """,
+        on_page=True,
+    )
+
+
+ITEM = declare(
+    """
+    dimension: dim_item
+    business_key: {id: int}
+    sources:
+      shop:
+        feed: {effective_at: time, deletes: "op = 'D'"}
+        bad_row_limit: 0.5
+    attributes:
+      title: 2
+      price: {scd: 2, type: int, missing: null}
+    """
+)
+
+
+@rule("S30", "S20")
+@case
+def test_a_row_that_lacks_a_field_follows_missing_of_its_attribute() -> Case:
+    """A title may not be missing. A delete needs no attribute, in a delivery of deletes alone too."""
+    return Case(
+        ITEM,
+        feed(
+            """
+            | delivery | id | time       | op | title  | price  |
+            | 1        | 1  | 2024-01-01 | U  | Pen    | 1      |
+            | 1        | 2  | 2024-01-01 | U  | Ink    | 2      |
+            | 1        | 1  | 2024-02-01 | U  | Pen    | absent |
+            | 1        | 2  | 2024-02-01 | U  | absent | 3      |
+            | 2        | 1  | 2024-03-01 | D  | absent | absent |
+            """,
+            source="shop",
+        ),
+        becomes="""
+        | id | title | price | effective_from | effective_to |
+        | 1  | Pen   | 1     | 2024-01-01     | 2024-02-01   |
+        | 1  | Pen   | NULL  | 2024-02-01     | 2024-03-01   |
+        | 2  | Ink   | 2     | 2024-01-01     | OPEN         |
+        """,
+        quarantine="""
+        | batch         | key  | reason                                                                          |
+        | shop/feed/1/1 | id=2 | title is missing; declare `missing` of the attribute, or `updates` of the feed |
+        """,
+    )
+
+
+@rule("S30", "S19")
+@case
+def test_a_late_snapshot_sees_which_rows_of_a_later_one_lack_a_field() -> Case:
+    """Snapshot 3 repeats the city of customer 2 alone, so that Kiel of the late snapshot 2 ends there for it alone."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city   | score |
+            | 1        | 2024-01-01 | 1  | Bonn   | 1     |
+            | 1        | 2024-01-01 | 2  | Bonn   | 1     |
+            | 3        | 2024-03-01 | 1  | absent | 1     |
+            | 3        | 2024-03-01 | 2  | Bonn   | 1     |
+            | 2        | 2024-02-01 | 1  | Kiel   | 1     |
+            | 2        | 2024-02-01 | 2  | Kiel   | 1     |
+            """
+        ),
+        becomes="""
+        | id | city | score | effective_from | effective_to |
+        | 1  | Bonn | 1     | 2024-01-01     | 2024-02-01   |
+        | 1  | Kiel | 1     | 2024-02-01     | OPEN         |
+        | 2  | Bonn | 1     | 2024-01-01     | 2024-02-01   |
+        | 2  | Kiel | 1     | 2024-02-01     | 2024-03-01   |
+        | 2  | Bonn | 1     | 2024-03-01     | OPEN         |
         """,
     )

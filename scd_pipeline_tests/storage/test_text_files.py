@@ -80,7 +80,11 @@ REJECTED_CSV = {
 }
 
 
-REJECTED_JSON = {"doubled key": (b'{"id": "60", "city": "a", "city": "b"}\n', "COLUMN_ALREADY_EXISTS")}
+REJECTED_JSON = {
+    "doubled key": (b'{"id": "60", "city": "a"}\n{"id": "61", "city": "a", "city": "b"}\n', "same name: city;"),
+    "by case": (b'{"id": "62", "city": "a"}\n{"id": "63", "City": "b"}\n', "same name: City and city;"),
+}
+NUMBER = "; a floating-point number has no unique text: declare a numeric type, or `round`"
 GOOD_JSON: dict[str, tuple[bytes, Rows, Rows]] = {
     "after the object": (
         b'{"id": "40", "city": "Graz"}\n{"id": "41", "city": "Linz"}{"id": "42", "city": "Wels"}\n',
@@ -92,7 +96,7 @@ GOOD_JSON: dict[str, tuple[bytes, Rows, Rows]] = {
         [("57", "[a]")],
         [(text, OBJECT) for text in ('{"id": "58", "city": "a"}] {"id": "59"}', '[{"id": "58", "city": "a"}]] [x')],
     ),
-    "array": (b'[{"id": "43", "city": "Enns"}, {"id": 44, "city": 1.50}]\n', [("43", "Enns"), ("44", "1.50")], []),
+    "array": (b'[{"id": "43", "city": "Enns"}, {"id": 44, "city": 15}]\n', [("43", "Enns"), ("44", "15")], []),
     "after the array": (b'[{"id": "45", "city": "a"}] x\n', [], [('[{"id": "45", "city": "a"}] x', OBJECT)]),
     "comma": (
         b'{"id": "46", "city": "a"}, {"id": "47"}\n',
@@ -106,9 +110,49 @@ GOOD_JSON: dict[str, tuple[bytes, Rows, Rows]] = {
     ),
     "mark, CRLF, empty lines": (b'\xef\xbb\xbf{"id": "50", "city": "Steyr"}\r\n\r\n', [("50", "Steyr")], []),
     "numbers": (
-        b'{"id": 52, "city": "1, 2.50"}\n{"city": 12345678901234567890.1234567890, "id": -53}\n{"id": 054}\n',
-        [("52", "1, 2.50"), ("-53", "12345678901234567890.1234567890")],
-        [('{"id": 054}', OBJECT)],
+        b'{"id": 52, "city": "1, 2.50"}\n{"city": 12345678901234567890, "id": -53}\n{"id": 054, "city": 1}\n',
+        [("52", "1, 2.50"), ("-53", "12345678901234567890")],
+        [('{"id": 054, "city": 1}', OBJECT)],
+    ),
+    "floating-point numbers": (
+        b'{"id": 64, "city": 1.50}\n{"id": 65, "city": 1e3}\n{"id": 66, "city": "1.50"}\n{"id": 67, "city": NaN}\n',
+        [("66", "1.50")],
+        [
+            (f'{{"city":"{text}","id":"{key}"}}', f"city: cannot cast '{text}' to string{NUMBER}")
+            for key, text in (("64", "1.50"), ("65", "1e3"), ("67", "NaN"))
+        ],
+    ),
+    "nested values": (
+        b'{"id": 68, "city": {"n": 1, "b": [1.50, "1", true, null], "a": "\\u00e4\\n"}}\n{"id": 69, "city": [1]}\n'
+        b'{"id": 71, "city": {}}\n{"id": 72, "city": "{\\"n\\": 1.5}"}\n',
+        [
+            ("68", '{"n":1,"b":[1.50,"1",true,null],"a":"ä\\n"}'),
+            ("69", "[1]"),
+            ("71", "{}"),
+            ("72", '{"n": 1.5}'),
+        ],
+        [],
+    ),
+    "surrogates": (
+        b'{"id": "73", "city": "\\ud83d\\ude00 \\\\ud800"}\n{"id": "a\\ud800", "city": "x"}\n'
+        b'{"id": "74", "city": {"n": "\\udc00"}}\n{"id": "75", "city": "x", "note": "\\ud83d"}\n',
+        [("73", "\U0001f600 \\ud800"), ("75", "x")],
+        [
+            (
+                '{"city":"x","id":"a\ufffd","note":null}',
+                "id: cannot cast 'a\ufffd' to string; the business key is NULL or cannot be read",
+            ),
+            (
+                '{"city":"{\\"n\\":\\"\ufffd\\"}","id":"74","note":null}',
+                'city: cannot cast \'{"n":"\ufffd"}\' to string',
+            ),
+        ],
+    ),
+    "undeclared": (
+        b'{"id": "76", "city": "x", "note": 1, "Note": {"a": 1, "A": 2}, "twice": 1, "twice": [1], "_metadata": 5}\n'
+        b'{"id": "77", "city": "y", "_scd_fields": 5, "_scd_file": "f"}\n',
+        [("76", "x"), ("77", "y")],
+        [],
     ),
     "quotes in strings": (
         b'{"id": "55", "city": "a\\" 1, 2\\\\"}\n{"id": "56", "city": "it\'s 3"}\n',
@@ -120,7 +164,7 @@ GOOD_JSON: dict[str, tuple[bytes, Rows, Rows]] = {
         [("61", "Graz")],
         [("\x01", OBJECT), ("\x1a", OBJECT)],
     ),
-    "Python": (b"{'id': '51', 'city': NaN}\n", [("51", "NaN")], []),
+    "Python": (b"{'id': '51', 'city': 'NaN'}\n", [("51", "NaN")], []),
 }
 BINARY = pa.table({"id": [b"70", b"71", b"7\xfc"], "city": [b"Wien", b"M\xf6dling", b"Linz"]})
 CASES = {
@@ -236,7 +280,7 @@ OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
     "lines.csv": ({"lineSep": ";"}, b'id,city;1,Graz;2,"a;b";', [("1", "Graz"), ("2", "a;b")]),
     "blanks.csv": ({"ignoreLeadingWhiteSpace": "true"}, b'id,city\n1, "Graz, Ost"\n', [("1", "Graz, Ost")]),
     "pretty.json": ({"multiLine": "true"}, b'{\n "id": 1,\n "city": "Graz"\n}\n', [("1", "Graz")]),
-    "two pretty ones.json": ({"multiLine": "true"}, b'{"id": 1,\n"city": "Graz"}\n{"id": 2}', [(None, None)]),
+    "two pretty ones.json": ({"multiLine": "true"}, b'{"id": 1,\n"city": "Graz"}\n{"id": 2}', [()]),
     "utf-16.json": ({"encoding": "UTF-16LE"}, '{"id": 1, "city": "ö"}\n'.encode("utf-16-le"), [("1", "ö")]),
     "latin-1.json": ({"encoding": "ISO-8859-1"}, '{"id": 1, "city": "ö"}'.encode("latin-1"), [("1", "ö")]),
 }

@@ -269,8 +269,8 @@ skip_footer of JSON: json files have no header or footer lines; remove it
 skip_lines in UTF-16: Spark alone reads this encoding; deliver the files in UTF-8
 unit of a text: a unit reads a number as a time, and city is of type string; remove it, or declare city as date or
   timestamp or timestamp_ntz
-round of a text: a value of type string has no digits that could be rounded; remove it, or declare a number, a date or
-  a time
+round of a boolean: a value of type boolean has no digits that could be rounded; remove it, or declare a number, a
+  date, a time or text
 format of a text: a format reads text as a date or a time, and city is of type string; remove it, or declare city as
   date or timestamp or timestamp_ntz
 format of a key that is a number: a format reads text as a date or a time, and code is of type int; remove it, or

@@ -168,9 +168,9 @@ SNAPSHOT |     snapshot: |     columns: {birthday: {unit: s, format: yyyy}}\n   
 SNAPSHOT |     snapshot: |     columns: {city: {unit: s}}\n    snapshot:
 5 | sources.crm.columns.city.unit | NOT_APPLICABLE
 
-# round of a text
-SNAPSHOT |     snapshot: |     columns: {city: {round: true}}\n    snapshot:
-5 | sources.crm.columns.city.round | NOT_APPLICABLE
+# round of a boolean
+FLAT | code\nsources:\n  iso: {s | {code: boolean}\nsources:\n  iso: {columns: {code: {round: true}}, s
+4 | sources.iso.columns.code.round | NOT_APPLICABLE
 
 # round as text
 SNAPSHOT |     snapshot: |     columns: {birthday: {round: 'yes'}}\n    snapshot:

@@ -78,7 +78,7 @@ _REJECTED_SURROGATES = {
     "identity": "gives other keys after a rebuild, so facts would store keys that no longer exist",
 }
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
-_NEVER_ROUNDED = {"string", "boolean", "binary"}
+_NEVER_ROUNDED = {"boolean", "binary"}
 
 
 def check_dimension(dimension: Dimension) -> None:
@@ -327,7 +327,9 @@ def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: 
         )
     if column.round and not any(isinstance(leaf, Decimal) for leaf in leaves(data_type)) and names <= _NEVER_ROUNDED:
         problem = f"a value of type {data_type.ddl()} has no digits that could be rounded"
-        errors.add("NOT_APPLICABLE", f"{field}.round", problem, "remove it, or declare a number, a date or a time")
+        errors.add(
+            "NOT_APPLICABLE", f"{field}.round", problem, "remove it, or declare a number, a date, a time or text"
+        )
 
 
 def _check_column_source(errors: ErrorCollector, field: str, source: Source, name: str, draft: Dimension) -> None:

@@ -1,0 +1,59 @@
+"""The fields of each row, where rows of one delivery may have different ones: of JSON, and of a list of dicts (S30).
+
+A file, a table or a frame with columns has them in each row. In JSON and in a list of dicts a field that a row lacks is
+different from NULL. The column `_scd_fields` shows which fields a row has, and of JSON also the tokens of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from scd_pipeline.deliveries.row_columns import FIELDS
+from scd_pipeline.expressions import all_of
+
+
+@dataclass(frozen=True, slots=True)
+class RowFields:
+    """The fields that rows may lack, by their names in lower case; every row has all other columns."""
+
+    fields: Mapping[str, T.StructField] = field(default_factory=dict)
+
+    @classmethod
+    def from_columns(cls, columns: Sequence[T.StructField]) -> RowFields:
+        """Return those of a delivery with these columns."""
+        structs = [column.dataType for column in columns if column.name == FIELDS]
+        return cls({each.name.lower(): each for struct in structs for each in getattr(struct, "fields", ())})
+
+    def lacks(self, name: str) -> bool:
+        """Return whether a row may lack the field."""
+        return name.lower() in self.fields
+
+    def token(self, name: str) -> Column | None:
+        """Return the JSON token of a field, NULL if the row lacks it; None if the delivery is not JSON."""
+        entry = self.fields.get(name.lower())
+        return F.col(FIELDS)[entry.name] if entry and isinstance(entry.dataType, T.StringType) else None
+
+    def tokens(self, names: Sequence[str]) -> list[Column]:
+        """Return the JSON tokens of those fields that have one."""
+        return [token for name in names if (token := self.token(name)) is not None]
+
+    def has(self, name: str) -> Column:
+        """Return whether a row has the field."""
+        entry = self.fields.get(name.lower())
+        return F.col(FIELDS)[entry.name].isNotNull() if entry else F.lit(True)
+
+    def has_all(self, names: Sequence[str]) -> Column:
+        """Return whether a row has all of the fields."""
+        return all_of([self.has(name) for name in names if self.lacks(name)])
+
+    def first(self, names: Sequence[str], values: Sequence[Column]) -> Column:
+        """Return the value of the first of the fields that a row has; NULL if it has none of them."""
+        value = F.lit(None)
+        for name, candidate in reversed(list(zip(names, values, strict=True))):
+            value = F.when(self.has(name), candidate).otherwise(value)
+        return value
