@@ -8,6 +8,7 @@ module. Header, scan and readers share this definition: Spark's own readers divi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,6 +59,8 @@ _BLOCK, _NUMBER, _PART, _BREAK, _LINE = "_block", "_number", "_part", "_break", 
 _PARTIAL, _DROPPED, _IRREGULAR = "partial", "dropped", "irregular"
 # With another option Spark's reader and its parser of one record may differ.
 _PLAIN_OPTIONS = {"sep", "delimiter", "header"}
+# With these options Spark decides which quotes have a meaning.
+_LENIENT = {"unescapedquotehandling", "chartoescapequoteescaping"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,7 @@ class CsvDialect(TextOptions):
     @property
     def quote(self) -> str:
         """The quote character; empty if quotes have no meaning."""
-        lenient = {"unescapedquotehandling", "chartoescapequoteescaping"} & self.options.keys()
-        return "" if lenient else self.options.get("quote", '"').strip("\0")
+        return "" if _LENIENT & self.options.keys() else self.options.get("quote", '"').strip("\0")
 
     @property
     def escape(self) -> str:
@@ -145,6 +147,9 @@ class CsvDialect(TextOptions):
 
     def field_names(self, header: str) -> list[str]:
         """Return the fields of a header as it has them."""
+        if _LENIENT & self.options.keys():
+            strict = {name: value for name, value in self.options.items() if name not in _LENIENT}
+            return replace(self, options=strict).field_names(header)
         quoted = rf"{self._blanks_before}{self._quoted_field}{self._rest_of_field}" if self.quote else r"(?!)"
         field = _python_pattern(rf"({quoted}|(?:(?!{self._separator}).)*+)({self._separator}|\Z)")
         names, begin, has_next = [], 0, True
@@ -169,14 +174,11 @@ class CsvDialect(TextOptions):
         """
         fields = self.field_names(header)
         names = fields if self.is_on("header", "true") else [""] * len(fields)
-        folded = [name.lower() for name in names]
-
-        def is_used(name: str) -> bool:
-            return folded.count(name) > 1 or name in ADDED
-
+        counts = Counter(name.lower() for name in names)
+        used = {name for name, count in counts.items() if count > 1}.union(ADDED)
         unnamed = ("", self.options.get("nullvalue", ""))
         return [
-            f"_c{number}" if name in unnamed else f"{name}{number}" if is_used(name.lower()) else name
+            f"_c{number}" if name in unnamed else f"{name}{number}" if name.lower() in used else name
             for number, name in enumerate(names)
         ]
 
@@ -327,8 +329,8 @@ def repeated_columns(channel: Snapshot | Feed, layout: CsvLayout) -> list[str]:
     """Return the names that a header has more than once, in any case: Spark reads them under other names."""
     dialect = CsvDialect.declared(channel).fitted(layout)
     names = dialect.field_names(layout.header) if dialect.is_on("header", "true") else []
-    folded = [name.casefold() for name in names]
-    return [name for name, key in zip(names, folded, strict=True) if name and folded.count(key) > 1]
+    counts = Counter(name.casefold() for name in names)
+    return [name for name in names if name and counts[name.casefold()] > 1]
 
 
 def reserved_columns(channel: Snapshot | Feed, layout: CsvLayout) -> tuple[str, ...]:

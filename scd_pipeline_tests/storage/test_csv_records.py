@@ -92,3 +92,27 @@ def test_line_breaks_of_each_kind_end_records_and_are_values_in_quotes(spark: Sp
 @given(texts=FILES)
 def test_records_are_those_of_pythons_csv_module(spark: SparkSession, texts: list[str]) -> None:
     check(spark, texts)
+
+
+HEADERS_AND_NAMES: list[tuple[dict[str, str], str, list[str]]] = [
+    ({"nullValue": "NA"}, 'id,"ci""ty",NA,,id,ID', ["id0", 'ci"ty', "_c2", "_c3", "id4", "ID5"]),
+    ({}, 'a b,"c,d", e ', ["a b", "c,d", " e "]),
+    ({"ignoreLeadingWhiteSpace": "true"}, 'state, "dis,trict", zip ', ["state", "dis,trict", "zip "]),
+    ({"ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}, " a , b ", ["a", "b"]),
+    ({"sep": "||"}, "a||b|c||", ["a", "b|c", "_c2"]),
+    ({"escape": "\\"}, '"a\\"b",c', ['a"b', "c"]),
+    ({"quote": ""}, '1,"a,b"', ["1", '"a', 'b"']),
+    ({"header": "false"}, '1,"a,b"', ["_c0", "_c1"]),
+    ({"unescapedQuoteHandling": "STOP_AT_CLOSING_QUOTE"}, '"id","a b"', ["id", "a b"]),
+]
+
+
+def test_the_names_of_columns_are_those_that_spark_gives(spark: SparkSession, tmp_path: Path) -> None:
+    for number, (options, header, names) in enumerate(HEADERS_AND_NAMES):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(f"{header}\n1\n")
+        reader = spark.read.options(header="true", escape='"').options(**options)
+        assert reader.csv(str(path)).columns == names
+        feed = Feed(format="csv", options=options)
+        layout = scan_csv(spark, feed, [str(path)])[str(path)]
+        assert read_csv(spark, feed, [str(path)], layout).columns[: len(names)] == names

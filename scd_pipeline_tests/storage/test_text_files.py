@@ -269,6 +269,11 @@ OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
     "two characters.csv": ({"delimiter": "||"}, b"id||city\n1||Graz|\n", [("1", "Graz|")]),
     "no header.csv": ({"header": "false"}, b"1,Graz\n2,Linz\n", [("1", "Graz"), ("2", "Linz")]),
     "no header but a break.csv": ({"header": "false"}, b'1,"a\nb"\n2,Linz\n', [("1", "a\nb"), ("2", "Linz")]),
+    "lenient.csv": (
+        {"unescapedQuoteHandling": "STOP_AT_CLOSING_QUOTE"},
+        b'"id","city"\n1,"Graz"\n',
+        [("1", "Graz")],
+    ),
     "comment.csv": ({"comment": "#"}, b'# it is "so\nid,city\n#\n1,Graz\n', [("1", "Graz")]),
     "no quote.csv": ({"quote": ""}, b'id,city\n1,"Graz\n', [("1", '"Graz')]),
     "one line.csv": (
