@@ -13,12 +13,12 @@ from itertools import combinations, islice
 
 from scd_pipeline.declaration.checks.dimension import TECHNICAL_COLUMNS
 from scd_pipeline.declaration.names import is_table_name
+from scd_pipeline.declaration.path_times import FORMS, has_time_of_day, suggested_form
 from scd_pipeline.deliveries.separator_line import declared_separator
 from scd_pipeline.errors import UsageError
 
 _SAMPLE_ROWS = 10_000
 _SEPARATORS = (",", ";", "\t", "|")
-_DATE_SUFFIX = re.compile(r"[_-]?(\d{4}-\d{2}-\d{2})$")
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 # A number with leading zeros may be a code, so it is text.
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,19})(?:\.(\d{1,18}))?")
@@ -48,7 +48,8 @@ class Sample:
 
     Attributes:
         name: The name of what it describes, such as `customers`.
-        date: The date in its file name; empty without one.
+        date: The date at the end of its file name, as it is written there; empty without one.
+        placeholder: The placeholder of such a date in a path, with its form.
         columns: The names of its columns.
         rows: One dict per row, None for an empty value.
         separator: The character between two values.
@@ -61,6 +62,7 @@ class Sample:
     rows: tuple[dict[str, str | None], ...]
     separator: str = ","
     trims: tuple[str, ...] = ()
+    placeholder: str = "{date}"
 
     @property
     def table(self) -> str:
@@ -99,9 +101,19 @@ def parse_sample(file: str, text: str) -> Sample:
         raise UsageError("SAMPLE_NOT_READABLE", file, reason="no rows, or columns without a unique name")
     rows = tuple({name: value or None for name, value in zip(header, line, strict=False)} for line in lines)
     stem = file.rpartition(".")[0] or file
-    suffix = _DATE_SUFFIX.search(stem)
-    name = re.sub(r"[^a-z0-9]+", "_", _DATE_SUFFIX.sub("", stem).lower()).strip("_") or "sample"
-    return Sample(name, suffix[1] if suffix else "", tuple(header), rows, separator, trims)
+    day, placeholder = _date_suffix(stem)
+    name = re.sub(r"[^a-z0-9]+", "_", stem.removesuffix(day).lower()).strip("_") or "sample"
+    return Sample(name, day, tuple(header), rows, separator, trims, placeholder)
+
+
+def _date_suffix(stem: str) -> tuple[str, str]:
+    """Return the date at the end of a file name, if only one form reads it as a date, and its placeholder in a path."""
+    starts = [match.start() for match in re.finditer(r"(?<![0-9])[0-9]", stem)]
+    for text in (stem[start:] for start in starts):
+        form = suggested_form([text])
+        if form is not None and not has_time_of_day(form):
+            return text, "{date}" if form == FORMS["date"] else f"{{date:{form}}}"
+    return "", "{date}"
 
 
 def _records(text: str, separator: str, *, is_trimmed: bool = False) -> list[list[str]]:

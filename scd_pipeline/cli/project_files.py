@@ -210,7 +210,7 @@ def _declaration(sample: Sample, file: str, others: Sequence[str]) -> str:
         UsageError: It cannot be guessed.
         DeclarationError: A column has a reserved name.
     """
-    path = f"landing/{sample.name}_{{date}}.csv"
+    path = f"landing/{sample.name}_{sample.placeholder}.csv"
     if sample.is_fact:
         dimensions = parse_declarations("---\n".join(others)).dimensions if others else ()
         declaration = _MODELINE + guess_fact(sample, path, dimensions)

@@ -118,6 +118,21 @@ def test_a_file_of_any_name_has_a_valid_source_and_table(file: str, source: str,
     assert (dimension.sources[0].name, dimension.name) == (source, table)
 
 
+@pytest.mark.parametrize(
+    ("file", "date", "path"),
+    [
+        ("users_2024-01-31.csv", "2024-01-31", "users_{date}"),
+        ("users_20240131.csv", "20240131", "users_{date:%Y%m%d}"),
+        ("Users 2 31.01.2024.csv", "31.01.2024", "users_2_{date:%d.%m.%Y}"),
+        ("users_01022024.csv", "", "users_01022024_{date}"),  # January or February
+        ("users_4711.csv", "", "users_4711_{date}"),
+    ],
+)
+def test_the_date_in_the_name_of_a_sample_has_its_form(file: str, date: str, path: str) -> None:
+    sample = parse_sample(file, "id,name\n1,A\n")
+    assert (sample.date, f"{sample.name}_{sample.placeholder}") == (date, path)
+
+
 def test_a_column_with_a_reserved_name_is_renamed() -> None:
     dimension = guess("a.csv", "id,version,Last_Updated\n1,a,x\n2,a,y\n")
     assert dimension.attribute_names == ("version_", "Last_Updated_")
