@@ -61,6 +61,7 @@ _NAMED_ERROR = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\
 _VALUE_STATES = ("22", "P0")
 # Errors of these states that no expression causes: of a record, in a mode of the reader that fails.
 _READER_ERRORS = ("MALFORMED_RECORD", "MALFORMED_CSV_RECORD")
+_TRIM = 'declare `options: {ignoreLeadingWhiteSpace: "true", ignoreTrailingWhiteSpace: "true"}` in the channel'
 _NANOSECONDS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _SERVER_STATES = ("", "08", "53", "57", "58", "HY", "XX")
 # pyarrow appends this to the error of a column of a pandas frame; the text before it repeats a value.
@@ -422,6 +423,8 @@ def describe_existing_columns(mapping: ColumnMapping, file_format: str | None) -
     names = [field.name for field in mapping.fields]
     declared = [name for name in names if name not in mapping.undeclared or _folded(name) in missing]
     others = len(names) - len(declared)
+    if file_format == "csv" and any(name != name.strip() for name in names):
+        return f"{len(names)} columns, some with blanks around their names; {_TRIM}"
     if not others:
         return ", ".join(names) or "none"
     if not declared:

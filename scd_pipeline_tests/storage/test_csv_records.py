@@ -29,11 +29,12 @@ UNQUOTED = st.tuples(st.sampled_from("xyz"), st.lists(st.sampled_from((*"ab ö",
 )
 ENDED_RECORDS = st.tuples(st.lists(QUOTED | UNQUOTED, min_size=1, max_size=3).map(",".join), BREAKS).map("".join)
 BODIES = st.lists(ENDED_RECORDS | BREAKS, max_size=6).map("".join)
-FILES = st.lists(st.tuples(st.sampled_from(HEADERS), BREAKS, BODIES).map("".join), min_size=60, max_size=60)
+LAST_LINES = st.sampled_from(("", "", "x", 'x,"a\rb"', "\r\r\n"))
+FILES = st.lists(st.tuples(st.sampled_from(HEADERS), BREAKS, BODIES, LAST_LINES).map("".join), min_size=60, max_size=60)
 
 
 def rows_by_python(text: str) -> tuple[list[str], list[Row]]:
-    """The header, and each row; a row that does not have two fields is None."""
+    """The header, and each row; the values of a row that does not have two fields are None."""
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     return header, [(row[0] or None, row[1] or None) if len(row) == 2 else (None, None) for row in rows]
 

@@ -28,6 +28,13 @@ def test_columns_that_the_declaration_does_not_name_are_counted(columns: str, un
     assert describe_existing_columns(mapping, "csv") == text
 
 
+@pytest.mark.rule("S20")
+def test_blanks_around_names_have_a_hint_at_the_options_that_trim_them() -> None:
+    fields = tuple(StructField(name, StringType()) for name in ("id", " e-mail"))
+    text = describe_existing_columns(ColumnMapping(fields, (), ("email",), (" e-mail",)), "csv")
+    assert text.startswith("2 columns, some with blanks around their names; declare `options: {ignoreLeadingWhiteSpace")
+
+
 @pytest.mark.rule("S20", "S31")
 @pytest.mark.parametrize(
     ("columns", "text"),
