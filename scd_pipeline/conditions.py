@@ -332,7 +332,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "`rapid_change_limit`",
     ),
     "EARLY_TIMES": Condition(
-        "the earliest time of a row is {earliest}, read by `effective_at_unit: {unit}`; expected times from 1990 on",
+        "the earliest time of its rows is {earliest}, read by `{option}`; expected times from 1990 on",
         "if these numbers count another unit, deliver them in the declared one, as a higher revision, or withdraw the "
         "delivery",
     ),

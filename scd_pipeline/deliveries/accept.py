@@ -267,4 +267,5 @@ def _with_content(
         unreadable_reason=content.unreadable_reason,
         nulled_values=content.nulled,
         filtered_rows=content.filtered,
+        earliest_required=content.earliest_required,
     )

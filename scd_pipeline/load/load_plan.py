@@ -12,6 +12,7 @@ from scd_pipeline.columns import BAD, BAD_REASON, BAD_ROW, BATCH, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.early_times import early_time_warnings
 from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
@@ -25,7 +26,6 @@ from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.load.audit import AuditStepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.deletes_off import warnings_of_load
-from scd_pipeline.load.early_times import early_time_warnings
 from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
@@ -237,7 +237,7 @@ def build_plan(
         existing_entities=existing_entities(state.batches, intake.batches_to_append, state.dimension),
         warnings=(
             *warnings_of_load(intake),
-            *early_time_warnings(state.dimension, intake.batches_to_append),
+            *early_time_warnings(state.dimension, intake.decisions.accepted),
         ),
     )
 

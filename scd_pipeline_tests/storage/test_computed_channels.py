@@ -11,8 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import parse_declarations
+from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.early_times import early_time_warnings
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.retry import ignore_progress
 from scd_pipeline.load.run import LoadResult, ingest_and_apply, plan
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -103,6 +106,18 @@ WRAPPED = (
     {"schema":null,"payload":null}
     """,
 )
+FACT = """
+dimension: dim_player
+business_key: player
+sources: {club: {feed: {}}}
+attributes: {tier: 2}
+---
+fact: fct_play
+grain: {play: bigint}
+event_time: at
+dimensions: {player: dim_player}
+sources: {floor: {feed: {}, columns: {at: {unit: s}}}}
+"""
 MIXED_UNITS = (
     """
     dimension: dim_unit
@@ -289,8 +304,23 @@ def test_times_before_1990_by_a_declared_unit_are_reported(load: Load) -> None:
     _, result = load(MIXED_UNITS)
     (warning,) = result.warnings
     assert (warning.code, warning.location) == ("EARLY_TIMES", "dim_unit: app/feed/1/0")
-    assert warning.details == {"earliest": "1970-01-20", "unit": "ms"}
+    assert warning.details == {"earliest": "1970-01-20", "option": "effective_at_unit: ms"}
     assert load(COMPUTED)[1].warnings == ()
+
+
+@rule("S23")
+def test_event_times_of_a_fact_before_1990_are_reported(spark: SparkSession) -> None:
+    """Its event time is the only required column of a fact."""
+    declared = parse_declarations(FACT)
+    dimension = declared.facts[0].as_dimension()
+    deliveries = [
+        Delivery("floor", day, frame=pa.table({"play": [1, 2], "player": ["a", "a"], "at": [1706745600, seconds]}))
+        for day, seconds in (("2024-02-01", 1706745601), ("2024-02-02", 1706745))
+    ]
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    (warning,) = early_time_warnings(dimension, intake.decisions.accepted)
+    assert warning.location == "fct_play: floor/feed/2024-02-02/0"
+    assert warning.details == {"earliest": "1970-01-20", "option": "columns.at.unit: s"}
 
 
 @rule("S26")
