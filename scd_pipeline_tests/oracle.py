@@ -109,6 +109,7 @@ class Row:
     """A delivered row. A column that is missing in `values` is not provided; None in it is NULL.
 
     `key` contains None or BAD where the key cannot be read; `bad`: why a row with a readable key is quarantined.
+    `cleared`: the columns whose NULL is a value whatever NULL means in the feed (S30).
     """
 
     key: Key
@@ -118,6 +119,7 @@ class Row:
     sequence: int | None = None
     reason: str | None = None
     bad: str | None = None
+    cleared: frozenset[str] = frozenset()
 
     @property
     def readable(self) -> bool:
@@ -302,7 +304,7 @@ def provided(dim: Dim, batch: Batch, row: Row) -> dict[str, Any]:
     """S20, S30: the attributes that a row provides, by their current names.
 
     Not provided: another source's attribute, a column that the row lacks or that was not declared at the time, and
-    NULL in a feed that declares `nulls: not_provided`. A delete provides none (S18).
+    NULL in a feed that declares `nulls: not_provided`, unless it is cleared. A delete provides none (S18).
     """
     if row.kind == "delete":
         return {}
@@ -310,7 +312,8 @@ def provided(dim: Dim, batch: Batch, row: Row) -> dict[str, Any]:
     return {
         name: row.values[column]
         for name, column in columns.items()
-        if column is not None and not (row.values[column] is None and _silent_nulls(dim, batch))
+        if column is not None
+        and not (row.values[column] is None and column not in row.cleared and _silent_nulls(dim, batch))
     }
 
 

@@ -31,6 +31,7 @@ _KINDS: dict[Kind, Schema] = {
     Kind.MISSING: _TEXT,
     Kind.ON_BAD_VALUE: _TEXT,
     Kind.NAMES: _NAMES,
+    Kind.TEXTS: _NAMES,
     Kind.FLAG: {"type": "boolean"},
     Kind.PREVIOUS: {"type": ["boolean", "string"]},
     Kind.NUMBER: {"type": "number"},

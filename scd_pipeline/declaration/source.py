@@ -53,6 +53,8 @@ class Column:
     - `round`: accepts a value with more digits than the type has: a number is rounded half up, a time cut off; and a
       floating-point number into text (S26)
     - `default`: replaces NULL
+    - `not_provided_values`: delivered texts that mean that a row does not provide the attribute (S30)
+    - `null_values`: delivered texts that mean NULL, even if NULL itself means "not provided" (S30)
     """
 
     from_: tuple[str, ...] = ()
@@ -61,6 +63,8 @@ class Column:
     default: Default | None = None
     unit: Unit | None = None
     round: bool = False
+    not_provided_values: tuple[str, ...] = ()
+    null_values: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -70,9 +74,12 @@ class Column:
         default: Default | None = None,
         unit: Unit | None = None,
         round: bool = False,
+        not_provided_values: str | Sequence[str] = (),
+        null_values: str | Sequence[str] = (),
     ) -> None:
         set_frozen_fields(self, from_=() if from_ is None else as_tuple(from_), format=format, expression=expression)
         set_frozen_fields(self, default=default, unit=unit, round=round)
+        set_frozen_fields(self, not_provided_values=as_tuple(not_provided_values), null_values=as_tuple(null_values))
 
 
 @dataclass(frozen=True, slots=True)

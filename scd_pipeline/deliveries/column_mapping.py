@@ -168,7 +168,7 @@ def map_columns(
         if column is not None:
             columns[attribute.name] = column
     provided = [attribute for attribute in attributes if attribute.name in columns]
-    sparse = [a.name for a in provided if _is_sparse(a, channel, delivered.row_fields)]
+    sparse = [a.name for a in provided if _is_sparse(a, source.column(a.name), channel, delivered.row_fields)]
     names = [*(field.name for field in own), *unread]
     return ColumnMapping(
         own,
@@ -195,9 +195,10 @@ def _decides_by_row(delivered: _Delivered, channel: Snapshot | Feed) -> bool:
     return bool(delivered.row_fields.fields) and isinstance(channel, Feed) and bool(channel.deletes)
 
 
-def _is_sparse(attribute: Attribute, channel: Snapshot | Feed, row_fields: RowFields) -> bool:
+def _is_sparse(attribute: Attribute, column: DeclaredColumn, channel: Snapshot | Feed, row_fields: RowFields) -> bool:
     """Return whether a row may leave out an attribute of which other rows of its delivery provide a value."""
-    return bool(row_fields.fields) and missing_rule(attribute, channel) == "not_provided"
+    may_lack_field = bool(row_fields.fields) and missing_rule(attribute, channel) == "not_provided"
+    return may_lack_field or bool(column.not_provided_values)
 
 
 def undeclared_columns(

@@ -6,6 +6,7 @@ change records (differences.py); a bad row has kind "bad", its reason and its te
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -66,7 +67,7 @@ _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
 _IS_FILTERED = "_is_filtered"
 _DELIVERED = "_delivered"
-_NOT_PROVIDED = "_not_provided"
+_NOT_PROVIDED, _CLEARED = "_not_provided", "_cleared"
 _SAME_BITS = (T.DateType, T.TimestampType, T.TimestampNTZType, T.BooleanType)
 # The name of a binary log's file, which ends in its number of six or more digits.
 _LOG_FILE = r"^[A-Za-z][\w.-]*\.(\d{6,18})$"
@@ -244,7 +245,10 @@ class _CastColumn:
         return Cast(result.value, result.is_bad | any_of(unreadable)) if unreadable else result
 
     def _comparable(self, value: Column) -> Column:
-        """Return the value to cast: a log file's name is its number, as names do not sort as their numbers do."""
+        """Return the value to cast: NULL for a placeholder, and the number of a log file's name, which sorts alike."""
+        placeholders = (*self.declared.not_provided_values, *self.declared.null_values)
+        if placeholders:
+            value = F.when(~self.is_one_of(placeholders), value)
         if not self.is_sequence or not isinstance(self.physical, T.StringType):
             return value
         number = F.regexp_extract(value, _LOG_FILE, 1)
@@ -255,7 +259,25 @@ class _CastColumn:
         if self.declared.default is None:
             return value
         default = F.lit(self.declared.default).cast(self.data_type.ddl())
-        return F.when(self.delivered.isNull(), default).otherwise(value)
+        return F.when(self.is_null, default).otherwise(value)
+
+    @property
+    def is_null(self) -> Column:
+        """Whether the delivered value is NULL, or means NULL."""
+        return self.delivered.isNull() | self.is_cleared
+
+    @property
+    def is_cleared(self) -> Column:
+        """Whether the delivered value is a placeholder of NULL."""
+        return self.is_one_of(self.declared.null_values)
+
+    def is_one_of(self, placeholders: Sequence[str]) -> Column:
+        """Return whether the text of the delivered value is one of the placeholders."""
+        is_nested = self.token is None and isinstance(self.physical, T.StructType | T.ArrayType | T.MapType)
+        if is_nested or not placeholders:
+            return F.lit(False)
+        text = self.delivered.cast("string") if self.token is None else json_text.to_text(self.token)
+        return F.coalesce(text.isin(list(placeholders)), F.lit(False))
 
 
 def _columns_to_cast(
@@ -293,8 +315,9 @@ def _columns_to_cast(
 
 def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
     is_deleted = _is_deleted(mapping, channel)
-    required = _required_attributes(channel, dimension)
-    columns, problems, nulled, left_out = [], [], [F.lit(0)], []
+    required = {attribute.name for attribute in dimension.attributes if attribute.required}
+    columns, problems, nulled, left_out, cleared = [], [], [F.lit(0)], [], []
+    null_is_missing = not _is_null_not_provided(channel)
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
         result = column.cast(source.timezone)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
@@ -309,23 +332,26 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
         if column.may_be_absent and column.missing == "reject":
             problems.append(F.when(~column.is_present & ~is_deleted, F.lit(_LACKED.format(name))))
         if name in required:
-            is_missing = column.delivered.isNull() & result.value.isNull() & ~is_deleted & ~is_left_out
+            is_null = column.is_null if null_is_missing else column.is_cleared
+            is_missing = is_null & result.value.isNull() & ~is_deleted & ~is_left_out
             problems.append(F.when(is_missing, F.lit(f"{name} is missing")))
         columns.append(result.value.alias(name))
         left_out.append(is_left_out.alias(name))
+        cleared.append(column.is_cleared.alias(name))
     columns += [_text_of_row_or_delivery(name, mapping).alias(name) for name in (REASON, ACTOR, CORRELATION_ID)]
     conditions = [name for name in (ROWS, DELETES) if name in mapping.guarded]
     problems += [F.when(mapping.fails(name), _failure(name)) for name in conditions]
     columns += [is_deleted.alias(_DELETED), _is_filtered(mapping, channel).alias(_IS_FILTERED)]
-    columns.append(F.struct(*left_out).alias(_NOT_PROVIDED))
+    columns += [F.struct(*left_out).alias(_NOT_PROVIDED), F.struct(*cleared).alias(_CLEARED)]
     return _Values(columns, problems, sum_of(nulled))
 
 
 def _is_left_out(column: _CastColumn) -> Column:
-    """Return whether a row does not provide an attribute, because it lacks its column (S30)."""
+    """Return whether a row does not provide an attribute: it lacks its column, or has a placeholder (S30)."""
+    is_placeholder = column.is_one_of(column.declared.not_provided_values)
     if column.may_be_absent and column.missing == "not_provided":
-        return ~column.is_present
-    return F.lit(False)
+        return ~column.is_present | is_placeholder
+    return is_placeholder
 
 
 def _with_failures(name: str, result: Cast, mapping: ColumnMapping) -> Cast:
@@ -353,10 +379,8 @@ def _is_filtered(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
     return is_evaluated & is_excluded
 
 
-def _required_attributes(channel: Snapshot | Feed, dimension: Dimension) -> set[str]:
-    if isinstance(channel, Feed) and channel.nulls == "not_provided":  # NULL is not a missing value then
-        return set()
-    return {attribute.name for attribute in dimension.attributes if attribute.required}
+def _is_null_not_provided(channel: Snapshot | Feed) -> bool:
+    return isinstance(channel, Feed) and channel.nulls == "not_provided"
 
 
 def _text_of_row_or_delivery(name: str, mapping: ColumnMapping) -> Column:
@@ -506,7 +530,7 @@ def _wrapped(mapping: ColumnMapping, channel: Snapshot | Feed, dimension: Dimens
             wrapped.append(F.lit(None).cast(f"struct<v:{data_type.ddl()}>").alias(name))
             continue
         is_provided = ~is_bad & ~F.col(_DELETED) & ~F.col(_NOT_PROVIDED)[name]
-        if isinstance(channel, Feed) and channel.nulls == "not_provided":
-            is_provided = is_provided & col(name).isNotNull()
+        if _is_null_not_provided(channel):
+            is_provided = is_provided & (col(name).isNotNull() | F.col(_CLEARED)[name])
         wrapped.append(F.when(is_provided, F.struct(col(name).alias("v"))).alias(name))
     return wrapped

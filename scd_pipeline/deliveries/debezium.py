@@ -36,10 +36,16 @@ def unfold_events(frame: DataFrame) -> DataFrame:
     envelope = F.struct(*[value.alias(name) for name, value in values.items()])
     types = {name: _fields_of(fields.get(name)) for name in _SIDES}
     image = _image(values, types)
-    if FIELDS in frame.columns and image:
+    if _has_tokens(frame) and image:
         image.append(_image_tokens(tokens, values, types).alias(FIELDS))
     added = [col(name) for name in frame.columns if name in _ADDED]
     return frame.select(*image, F.when(is_event, envelope).alias(ENVELOPE), *added)
+
+
+def _has_tokens(frame: DataFrame) -> bool:
+    """Return whether the events are JSON, whose fields have tokens; not a list of dicts."""
+    types = {field.name: field.dataType for field in frame.schema.fields}
+    return any(isinstance(field.dataType, T.StringType) for field in getattr(types.get(FIELDS), "fields", ()))
 
 
 def _token_type(names: Iterable[str]) -> T.StructType:

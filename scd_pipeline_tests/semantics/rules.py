@@ -564,7 +564,8 @@ RULES: dict[str, Rule] = {
         lacks is treated as a column that a delivery lacks (S20): in a feed with `updates: partial`, and with
         `missing: not_provided`, the row does not provide the attribute; with `missing: null` it provides NULL;
         otherwise it is a bad row. An explicit null is the value NULL, unless the feed declares that it means
-        "not provided". Formats with columns provide each of their columns in each row.
+        "not provided". Placeholders of either can be declared (`not_provided_values`, `null_values`). Formats with
+        columns provide each of their columns in each row.
         """,
         (
             "A delete by a source that does not decide existence does not change the dimension.",

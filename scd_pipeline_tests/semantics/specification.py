@@ -342,7 +342,11 @@ def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
         batch.delivery,
         int(batch.revision),
         batch.at or dt.datetime(2024, 12, 31),
-        tuple(_oracle_row(row, dimension, channel, attributes) for row in batch.rows if not _is_absent(row, channel)),
+        tuple(
+            _oracle_row(row, dimension, source, channel, attributes)
+            for row in batch.rows
+            if not _is_absent(row, channel)
+        ),
         has_row_times=channel.effective_at is not None,
         scope_columns=scope,
         scope_values=_scope_values(batch, dimension, scope),
@@ -365,9 +369,14 @@ def _is_absent(row: Texts, channel: Snapshot | Feed) -> bool:
     return isinstance(channel, Snapshot) and channel.deletes is not None and row.get("op") == "D"
 
 
-def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attributes: Iterable[Attribute]) -> o.Row:
+def _oracle_row(
+    row: Texts, dimension: Dimension, source: Source, channel: Snapshot | Feed, attributes: Sequence[Attribute]
+) -> o.Row:
     rules = {a.name: _missing_rule(a, channel) for a in attributes}
-    values = {a.name: cast(row.get(a.name), a.type) for a in attributes if a.name in row or rules[a.name] == "null"}
+    left_out = {a.name for a in attributes if row.get(a.name) in source.column(a.name).not_provided_values}
+    provided = [a for a in attributes if a.name not in left_out and (a.name in row or rules[a.name] == "null")]
+    cleared = frozenset(a.name for a in provided if row.get(a.name) in source.column(a.name).null_values)
+    values = {a.name: None if a.name in cleared else cast(row.get(a.name), a.type) for a in provided}
     lacks = any(rules[name] == "reject" and name not in row for name in rules)
     time = cast(row.get(str(channel.effective_at or "")), "timestamp")
     sequence = cast(row.get(str(channel.sequence or "")), "bigint")
@@ -381,6 +390,7 @@ def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attr
         None if sequence is o.BAD else sequence,
         row.get(channel.reason or ""),
         "does not cast" if bad else None,
+        cleared,
     )
 
 

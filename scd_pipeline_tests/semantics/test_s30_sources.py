@@ -345,3 +345,76 @@ def test_a_late_snapshot_sees_which_rows_of_a_later_one_lack_a_field() -> Case:
         | 2  | Bonn | 1     | 2024-03-01     | OPEN         |
         """,
     )
+
+
+PLACEHOLDERS = declare(
+    """
+    dimension: dim_lead
+    business_key: {id: int}
+    sources:
+      sf:
+        feed: {effective_at: time, updates: partial, nulls: not_provided}
+        snapshot: {}
+        columns:
+          phone: {not_provided_values: [unchanged, "?"], null_values: "#N/A"}
+          score: {null_values: ["-1", ""], not_provided_values: "-2"}
+    attributes:
+      phone: 2
+      score: {scd: 2, type: int}
+    """
+)
+
+
+@rule("S30", "S26")
+@case
+def test_declared_placeholders_mean_not_provided_or_null() -> Case:
+    """In the feed NULL is not provided, and `#N/A` clears a value. Placeholders need not be of the declared type."""
+    return Case(
+        PLACEHOLDERS,
+        feed(
+            """
+            | delivery | id | time       | phone     | score |
+            | 1        | 1  | 2024-01-01 | 555       | 5     |
+            | 1        | 1  | 2024-02-01 | unchanged | 6     |
+            | 1        | 1  | 2024-03-01 | '?'       | -2    |
+            | 1        | 1  | 2024-04-01 | '#N/A'    | NULL  |
+            | 1        | 1  | 2024-05-01 | NULL      | ''    |
+            """,
+            source="sf",
+        ),
+        becomes="""
+        | phone | score | effective_from | effective_to |
+        | '555' | 5     | 2024-01-01     | 2024-02-01   |
+        | '555' | 6     | 2024-02-01     | 2024-04-01   |
+        | NULL  | 6     | 2024-04-01     | 2024-05-01   |
+        | NULL  | NULL  | 2024-05-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S30", "S19")
+@case
+def test_a_late_snapshot_sees_which_rows_of_a_later_one_have_a_placeholder() -> Case:
+    return Case(
+        PLACEHOLDERS,
+        snapshots(
+            """
+            | delivery | at         | id | phone     | score |
+            | 1        | 2024-01-01 | 1  | 555       | 1     |
+            | 1        | 2024-01-01 | 2  | 555       | 1     |
+            | 3        | 2024-03-01 | 1  | unchanged | 1     |
+            | 3        | 2024-03-01 | 2  | 555       | 1     |
+            | 2        | 2024-02-01 | 1  | 777       | 1     |
+            | 2        | 2024-02-01 | 2  | 777       | 1     |
+            """,
+            source="sf",
+        ),
+        becomes="""
+        | id | phone | effective_from | effective_to |
+        | 1  | '555' | 2024-01-01     | 2024-02-01   |
+        | 1  | '777' | 2024-02-01     | OPEN         |
+        | 2  | '555' | 2024-01-01     | 2024-02-01   |
+        | 2  | '777' | 2024-02-01     | 2024-03-01   |
+        | 2  | '555' | 2024-03-01     | OPEN         |
+        """,
+    )

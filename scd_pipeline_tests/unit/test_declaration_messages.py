@@ -35,6 +35,7 @@ owner two: is provided by crm and web; name only one of them, in `source` of the
 columns other's: city belongs to source crm; move it to `sources.crm.columns`, or declare web as the source of city
 
 # CONFLICTING_OPTIONS
+placeholder of both kinds: 'b' is in `not_provided_values` too; keep one: no value, or the value NULL
 retired but not missing: a retired attribute is no longer read; remove either `missing` or `retired`
 required and NULL where missing: a required attribute cannot become NULL; remove either `missing` or `required`
 deleted_at removed: the rows of deleted entities are removed; write `deleted_rows: keep`, or remove it
@@ -252,6 +253,7 @@ table property with the package's prefix: cannot be declared: the package stores
   prefix; remove it
 
 # NOT_APPLICABLE
+placeholder of a key: each row provides code, which is in the business key; remove it, or write null_values
 time of day of a time: no date without a time of day is read from the path or from a partition; remove it, or write
   {date} in the path
 delivery zone of versions: no time is read from the path or from a partition; remove it, or write {date} in the path
@@ -415,10 +417,11 @@ unknown attribute option without a hint: 'colour' is not an option here; allowed
 unknown source option: 'retire_gard' is not an option here; did you mean retire_guard? allowed: <a source's options>
 unknown option: 'busines_key' is not an option here; did you mean business_key? allowed: <a dimension's options>
 column unknown option: 'form' is not an option here; did you mean format? allowed: from, format, unit, round,
-  expression, default
+  expression, default, not_provided_values, null_values
 scope of feed: 'scope' is not an option here; allowed: <a feed's options>
 
 # UNQUOTED_TEXT
+placeholder as a number: -1 is read as a number, not as text; put it in quotes: "-1"
 column type cut off at its comma: decimal(20,12) is cut off at its comma, which ends a value in braces; quote it:
   "decimal(20,12)"
 nested column type cut off at its comma: struct<a:int,b:map<int,int>> is cut off at its comma, which ends a value in

@@ -196,6 +196,18 @@ SNAPSHOT |     snapshot: |     columns: {birthday: {format: YYYY-MM-DD}}\n    sn
 SNAPSHOT |     snapshot: |     columns: {birthday: {format: dd.mm.yyyy}}\n    snapshot:
 5 | sources.crm.columns.birthday.format | INVALID_PATTERN
 
+# placeholder as a number
+SNAPSHOT |     snapshot: |     columns: {city: {null_values: [-1]}}\n    snapshot:
+5 | sources.crm.columns.city.null_values | UNQUOTED_TEXT
+
+# placeholder of both kinds
+SNAPSHOT |     snapshot: |     columns: {city: {null_values: [a, b], not_provided_values: b}}\n    snapshot:
+5 | sources.crm.columns.city.null_values | CONFLICTING_OPTIONS
+
+# placeholder of a key
+FLAT | code\nsources:\n  iso: {s | code\nsources:\n  iso: {columns: {code: {not_provided_values: a}}, s
+4 | sources.iso.columns.code.not_provided_values | NOT_APPLICABLE
+
 # default text
 SNAPSHOT |     snapshot: |     columns: {city: {default: 3}}\n    snapshot:
 5 | sources.crm.columns.city.default | INVALID_DEFAULT

@@ -87,6 +87,6 @@ def _kind_error(kind: Kind, value: Any, default: Any) -> tuple[str, str, str] | 
     for text in texts:
         if isinstance(text, str) and not is_text(text):
             return "INVALID_TEXT", "has an unpaired UTF-16 surrogate", "remove it"
-        if isinstance(text, str) and kind is not Kind.SCALAR and not text.strip() and default != "":
+        if isinstance(text, str) and kind not in (Kind.SCALAR, Kind.TEXTS) and not text.strip() and default != "":
             return "MISSING_VALUE", "is empty", f"give {kind.value}, or omit it"
     return None

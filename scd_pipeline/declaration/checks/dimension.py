@@ -298,6 +298,9 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
                 errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, types))
                 continue
             _check_column_source(errors, field, source, name, draft)
+            if column.not_provided_values and name in draft.key_names:
+                problem = f"each row provides {name}, which is in the business key"
+                errors.add("NOT_APPLICABLE", f"{field}.not_provided_values", problem, "remove it, or write null_values")
             data_type = types[name]
             if data_type is None:
                 continue

@@ -433,6 +433,9 @@ def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | No
         )
     errors.unique(f"{path}.from", [name.casefold() for name in draft.from_])
     _check_time_reading(errors, path, draft.format, draft.unit)
+    for value in sorted(set(draft.not_provided_values) & set(draft.null_values)):
+        problem = f"{short_repr(value)} is in `not_provided_values` too"
+        errors.add("CONFLICTING_OPTIONS", f"{path}.null_values", problem, "keep one: no value, or the value NULL")
     return draft
 
 

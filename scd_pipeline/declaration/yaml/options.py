@@ -18,6 +18,7 @@ class Kind(enum.Enum):
     TIME = "a time"
     TIME_OR_NULL = "a time or null"
     NAMES = "a name or a list of names"
+    TEXTS = "text or a list of texts"
     FLAG = "true or false"
     PREVIOUS = f"one of true, false, {', '.join(PREVIOUS)}"
     NUMBER = "a number"
@@ -36,7 +37,7 @@ class Kind(enum.Enum):
                 return isinstance(value, str)
             case Kind.NAME_OR_FALSE:
                 return value is False or isinstance(value, str)
-            case Kind.NAMES:
+            case Kind.NAMES | Kind.TEXTS:
                 return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
             case Kind.COMPUTED:
                 return isinstance(value, (str, Column))
@@ -79,6 +80,8 @@ COLUMN: Options = {
     "round": Kind.FLAG,
     "expression": Kind.TEXT,
     "default": Kind.SCALAR,
+    "not_provided_values": Kind.TEXTS,
+    "null_values": Kind.TEXTS,
 }
 _CHANNEL: Options = {
     "path": Kind.TEXT,

@@ -35,7 +35,8 @@ from scd_pipeline.texts import did_you_mean, nearest, short_repr
 _CHANNELS: dict[str, tuple[Any, Options]] = {"snapshot": (Snapshot, options.SNAPSHOT), "feed": (Feed, options.FEED)}
 _ENTRY = "write `name: value`"
 _NULL = ("null", "Null", "NULL")
-_KINDS_OF_ITEMS = {Kind.NAMES: Kind.TEXT, Kind.SEQUENCE: Kind.COMPUTED}
+_TUPLES = (Kind.NAMES, Kind.TEXTS)
+_KINDS_OF_ITEMS = {Kind.NAMES: Kind.TEXT, Kind.TEXTS: Kind.TEXT, Kind.SEQUENCE: Kind.COMPUTED}
 
 
 class DimensionReader:
@@ -350,7 +351,7 @@ class DimensionReader:
             self.report("INVALID_KIND", path, f"is {node_kind(node)}; expected {kind.value}", f"write {kind.value}")
             return None
         value = self.scalar(path, node, kind)
-        return (value,) if kind is Kind.NAMES and value is not None else value
+        return (value,) if kind in _TUPLES and value is not None else value
 
     def scalar(self, path: str, node: ScalarNode, kind: Kind) -> Any:
         try:
@@ -363,12 +364,12 @@ class DimensionReader:
             value = value.text
         if value is None and kind in (Kind.MISSING, Kind.ON_BAD_VALUE, Kind.TIME_OR_NULL) and node.value in _NULL:
             value = "null"  # a choice that YAML reads as no value
-        fits = isinstance(value, str) if kind is Kind.NAMES else kind.accepts(value)
+        fits = isinstance(value, str) if kind in _TUPLES else kind.accepts(value)
         if fits:
             return value
         if value is None:
             self.report("MISSING_VALUE", path, "has no value", f"write {kind.value}, or remove the option")
-        elif kind in (Kind.TEXT, Kind.TIME, Kind.TIME_OR_NULL, Kind.NAMES, Kind.COMPUTED, Kind.SEQUENCE):
+        elif kind in (*_TUPLES, Kind.TEXT, Kind.TIME, Kind.TIME_OR_NULL, Kind.COMPUTED, Kind.SEQUENCE):
             is_time = kind in (Kind.TIME, Kind.TIME_OR_NULL)
             problem, fix = _unquoted(node, (Kind.TIME if is_time else kind).value)
             self.report("UNQUOTED_TEXT", path, problem, TIME_FORM if is_time else fix)
