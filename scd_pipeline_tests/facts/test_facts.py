@@ -133,7 +133,6 @@ def _keys_by_play(rows: DataFrame) -> dict[int, tuple[int, int]]:
     return {row[0]: (row[1], row[2]) for row in rows.select("play", "player_key", "partner_key").collect()}
 
 
-@pytest.mark.slow
 @rule("S22", "S24", "S25")
 def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse) -> None:
     """And no others. The facts can still be queried as known before."""

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load import session_settings
 from scd_pipeline.load.run import load
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 PARTITIONS, ADAPTIVE = "spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled"
 
@@ -36,3 +39,56 @@ def test_a_load_of_few_records_is_planned_once_and_in_one_partition(session: Spa
     load(Warehouse(session, warehouse), CUSTOMER, [feed("one", ("a", 1, "Rome"))], progress=remember)
     assert during == {("1", "false")}
     assert (session.conf.get(PARTITIONS), session.conf.get(ADAPTIVE)) == ("3", "true")
+
+
+PRODUCTION = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.leafNodeDefaultParallelism": "4",
+}
+"""Spark's own settings, which a load of many records has, with fewer partitions."""
+MANY = 21_000
+"""More entities than a load with the settings for few of them reads."""
+
+
+@pytest.fixture
+def as_in_production(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
+    """A session with generated code, adaptive execution and several partitions."""
+    # Adaptive execution begins at 200,000 records, which take a minute.
+    monkeypatch.setattr(session_settings, "_BY_SHUFFLED_RECORDS", session_settings._BY_SHUFFLED_RECORDS[1:])
+    before = {name: spark.conf.get(name, None) for name in PRODUCTION}
+    for name, value in PRODUCTION.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, setting in before.items():
+        spark.conf.unset(name) if setting is None else spark.conf.set(name, setting)
+
+
+def test_many_records_are_loaded_by_generated_code_in_several_partitions(
+    as_in_production: SparkSession, warehouse: Path
+) -> None:
+    """A change of each entity, then an earlier one, which splits each first version."""
+    during = set()
+
+    def remember(message: str) -> None:
+        if "wrote commit" in message:
+            during.add(tuple(as_in_production.conf.get(name) for name in PRODUCTION))
+
+    opened = Warehouse(as_in_production, warehouse)
+    for name, months in (("one", {1: "Rome", 3: "Oslo"}), ("two", {2: "Bonn"})):
+        changes = [(f"c{number}", month, city) for month, city in months.items() for number in range(MANY)]
+        load(opened, CUSTOMER, [feed(name, *changes)], progress=remember)
+    assert during == {tuple(PRODUCTION.values())}
+    columns = ("city", "effective_from", "effective_to", "current_flag", "version")
+    rows = opened.table(CUSTOMER.name).read().groupBy(*columns).agg(F.countDistinct("id").alias("entities"))
+    assert_same_rows(
+        f"""
+        | city | effective_from | effective_to | current_flag | version | entities |
+        | Rome | 2024-01-01     | 2024-02-01   | false        | 1       | {MANY}   |
+        | Bonn | 2024-02-01     | 2024-03-01   | false        | 2       | {MANY}   |
+        | Oslo | 2024-03-01     | OPEN         | true         | 3       | {MANY}   |
+        """,
+        rows.toArrow().to_pylist(),
+    )
