@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 
-from scd_pipeline import Pipeline, queries
+from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
-from scd_pipeline.queries import joins
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -36,13 +33,3 @@ def test_a_play_has_the_tier_of_its_time_and_the_current_one(played: Warehouse) 
         """,
         played.spark.sql(QUERY).toArrow().to_pylist(),
     )
-
-
-@requirement("F56", "F65")
-def test_no_join_of_the_package_has_current_values() -> None:
-    """Joins are as of the time of each row, by stored keys, or by overlapping windows; others can be written in SQL."""
-    public = {name for name, f in inspect.getmembers(joins, inspect.isfunction) if f.__module__ == joins.__name__}
-    assert {name for name in public if not name.startswith("_")} == {"join_as_of", "overlap", "with_dimensions"}
-    assert [name for name in vars(Pipeline) if "join" in name] == ["join_as_of"]
-    for join in (queries.join_as_of, Pipeline.join_as_of):
-        assert inspect.signature(join).parameters["time"].default is inspect.Parameter.empty

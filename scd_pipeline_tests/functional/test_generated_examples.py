@@ -257,7 +257,6 @@ def test_the_threshold_in_force_decides_what_is_reported() -> None:
     )
 
 
-@requirement("F9", "F62")
 def test_thresholds_of_other_types_never_mix_in() -> None:
     """CTR, SAR and W-2G have cash on both sides of their own threshold, and of those of the other types."""
     assert set(THRESHOLDS) == {"CTR", "SAR", "W-2G"}
@@ -280,7 +279,6 @@ def test_thresholds_of_other_types_never_mix_in() -> None:
     assert before == {"CTR": 10_000, "SAR": 5_000, "W-2G": 1_200}
 
 
-@requirement("F7")
 def test_programs_are_delivered_with_each_status() -> None:
     """pre-launch, active and sunset, and awards count with the status of their day."""
     statuses = [change.values[2] for number in range(10) for change in GRANTS.program(number) if change.values]
@@ -291,7 +289,6 @@ def test_programs_are_delivered_with_each_status() -> None:
     )
 
 
-@requirement("F56")
 def test_the_tier_of_a_player_at_a_play_differs_from_the_tier_of_today() -> None:
     """For ten players by their names."""
     rows = sorted(CASINO.tiers_at_first_play(10))

@@ -19,7 +19,6 @@ from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.errors import ConflictError
 from scd_pipeline.operations.check import check_names
 from scd_pipeline_tests.orchestration.fake_loads import fake_loads, run
-from scd_pipeline_tests.semantics.specification import requirement
 
 DECLARATION = """\
 dimension: dim_customer
@@ -155,7 +154,6 @@ def test_a_file_replaced_during_the_load_is_recorded_with_its_old_version(
     assert [metadata[day]["file"].partition(", ")[2] for day in DAYS] == ["15 bytes"] * 3
 
 
-@requirement("F28")
 def test_a_failed_run_still_runs_the_checks(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,16 +21,12 @@ import pytest
 from scd_pipeline.components import arrivals
 from scd_pipeline.components.alerts import alert_sensor, send_alert
 from scd_pipeline.components.arrivals import arrival_sensor
-from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, read_dimension
 from scd_pipeline.deliveries.discovery import discover_files, file_version
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.table_states import table_states
 from scd_pipeline.environment import Environment
-from scd_pipeline.errors import ConflictError
-from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
-from scd_pipeline_tests.semantics.specification import requirement
 
 DECLARATION = """\
 dimension: dim_customer
@@ -600,39 +596,20 @@ def test_an_alert_has_the_reason_of_the_failure(error: Exception, monkeypatch: p
     """Whatever the type of the error."""
     with webhook() as (hook, posted):
         monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
-        _alert_for_a_run_that_fails_with(error)
+        alert_for_a_run_that_fails_with(error)
     (payload,) = posted
     assert payload["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "rejected: 2024-02-01"
     assert payload["steps"] == "stop"
-
-
-@requirement("F51")
-def test_a_load_that_fails_after_five_conflicts_sends_an_alert(monkeypatch: pytest.MonkeyPatch) -> None:
-    def conflict(number: int) -> None:
-        raise ConflictError("WRITE_CONFLICT", "table dim_player", number=number + 7, previous=number + 6)
-
-    def load() -> None:
-        with as_dagster_failure():
-            with_retries("dim_player", conflict, Retry(sleep=lambda _: None), ignore_progress)
-
-    with pytest.raises(dg.Failure) as failure:
-        load()
-    with webhook() as (hook, posted):
-        monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
-        _alert_for_a_run_that_fails_with(failure.value)
-    (payload,) = posted
-    assert "RETRIES_EXHAUSTED" in payload["text"]
-    assert "table dim_player" in payload["text"]
 
 
 def test_an_alert_that_cannot_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dagster shows the failed tick, and goes on with the next failed run."""
     monkeypatch.setenv("SCD_ALERT_WEBHOOK", "http://127.0.0.1:9/")
     with pytest.raises(dg.Failure, match=r"run .* failed, and its alert was not sent: webhook failed: "):
-        _alert_for_a_run_that_fails_with(dg.Failure("rejected"))
+        alert_for_a_run_that_fails_with(dg.Failure("rejected"))
 
 
-def _alert_for_a_run_that_fails_with(error: Exception) -> None:
+def alert_for_a_run_that_fails_with(error: Exception) -> None:
     @dg.op
     def stop() -> None:
         raise error

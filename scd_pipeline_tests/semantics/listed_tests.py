@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import importlib.util
+import inspect
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 import pytest
+from _pytest.fixtures import FixtureFunctionDefinition
 
 from scd_pipeline_tests.semantics.specification import ORACLE, Case
 
@@ -18,6 +21,8 @@ class ListedTest:
 
     `is_slow`: whether it runs in `make test-all` only. A case of which only the engine side does so is slow as well:
     the oracle side shows nothing about stored data.
+
+    `has_session`: whether it needs a Spark session, directly or by a fixture. Other tests read and write no table.
     """
 
     file: str
@@ -25,6 +30,7 @@ class ListedTest:
     numbers: tuple[str, ...]
     case: Case | None
     is_slow: bool
+    has_session: bool
 
     @property
     def title(self) -> str:
@@ -42,7 +48,41 @@ def tests_with_mark(module: str, mark: str) -> Iterator[ListedTest]:
         numbers = tuple(number for each in marks if each.name == mark for number in each.args)
         if name.startswith("test_") and numbers:
             file, case = f"../{module.replace('.', '/')}.py", getattr(function, "case", None)
-            yield ListedTest(file, name, numbers, case, any(map(_is_slow, [*marks_of_module, *marks])))
+            has_session = case is not None or not SESSIONS.isdisjoint(_fixtures_of(function, imported, marks))
+            yield ListedTest(file, name, numbers, case, any(map(_is_slow, [*marks_of_module, *marks])), has_session)
+
+
+def _fixtures_of(test: FunctionType, module: ModuleType, marks: Iterable[pytest.Mark]) -> set[str]:
+    """The names of the fixtures that a test uses, and of those that these use."""
+    fixtures = _fixtures(module)
+    used = set[str]()
+    names = {
+        *inspect.signature(test).parameters,
+        *(n for mark in marks if mark.name == "usefixtures" for n in mark.args),
+    }
+    while names:
+        used |= names
+        functions = [fixtures[name] for name in names if name in fixtures]
+        names = {name for function in functions for name in inspect.signature(function).parameters} - used
+    return used
+
+
+def _fixtures(module: ModuleType) -> dict[str, FunctionType]:
+    """The fixtures of a module and of the conftest modules of its packages; the nearest one of each name."""
+    packages = module.__name__.split(".")[:-1]
+    names = [".".join([*packages[:end], "conftest"]) for end in range(1, len(packages) + 1)]
+    conftests = [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
+    definitions = [
+        (name, value)
+        for each in (*conftests, module)
+        for name, value in vars(each).items()
+        if isinstance(value, FixtureFunctionDefinition)
+    ]
+    return {value.name or name: value._get_wrapped_function() for name, value in definitions}
+
+
+SESSIONS = frozenset(["spark", "remote"])
+"""The fixtures of a Spark session."""
 
 
 def _marks(tests: ModuleType | FunctionType) -> list[pytest.Mark]:

@@ -222,18 +222,15 @@ RULES: dict[str, Rule] = {
         ),
     ),
     "S12": Rule(
-        "Type 7: a query",
+        "Type 7: a timed table",
         """
-        Type 7 is a query as of a chosen time: it shows the state that all changes up to this time give, while the
-        stored rows stay as they are. The changes are the upserts and deletes of the sources, each with its business
-        time. Kimball's type 7 is dual type 1 and type 2 keys instead: a fact has surrogate key and business key,
-        so that a query joins it with the version of its event time, with the current one, or with both.
+        A timed table would be a base and a log of UPDATE and DELETE statements, each with its time, which a read
+        applies up to a chosen time. A query of a dimension as of a time is built (S2), but it is not type 7: its
+        changes are rows that sources deliver. Kimball's type 7 is another one, dual type 1 and type 2 keys: a fact has
+        surrogate key and business key, so that a query joins it with the version of its event time, with the current
+        one, or with both.
         """,
-        (
-            "A change is applied if its time is at or before the chosen one.",
-            "A change of the business key is a delete and an upsert at one time.",
-        ),
-        missing="Statements in SQL (UPDATE and DELETE with conditions) are not built as a source.",
+        built=False,
     ),
     "S13": Rule(
         "Unchanged values",

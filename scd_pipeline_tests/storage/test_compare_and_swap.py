@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import os
 import shutil
-import threading
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 from pyspark.sql import DataFrame
 
+from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.declaration import Attribute
 from scd_pipeline.delta import capabilities
 from scd_pipeline.delta.commits import PipelineCommit
@@ -19,6 +23,7 @@ from scd_pipeline.load import load_plan
 from scd_pipeline.load.log import read_log
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import commit_log, commit_table, ingest_and_apply, plan
+from scd_pipeline_tests.orchestration.test_sensors import alert_for_a_run_that_fails_with, webhook
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -178,27 +183,67 @@ def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
     assert_same_rows(BOTH_CHANGES, history(opened))
 
 
+# One of two writers: it plans, waits until the other has planned too, commits, and prints its waits.
+WRITER = """
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load import run
+from scd_pipeline.load.retry import Retry
+from scd_pipeline.spark.session import connect_spark
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed
+
+url, folder, gate, name, month, city, writes = sys.argv[1:]
+commit_log = run.commit_log
+
+
+def commit_when_both_have_planned(*arguments):
+    run.commit_log = commit_log
+    (Path(gate) / name).touch()
+    deadline = time.monotonic() + 300
+    while len(list(Path(gate).iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return commit_log(*arguments)
+
+
+run.commit_log = commit_when_both_have_planned
+warehouse = Warehouse(connect_spark(url), folder)
+warehouse.capabilities = replace(warehouse.capabilities, replaces=writes == "replaceUsing")
+waits = []
+run.ingest_and_apply(warehouse, CUSTOMER, [feed(name, ("a", int(month), city))], retry=Retry(sleep=waits.append))
+print(len(waits))
+"""
+
+
 @requirement("F29", "F49")
-@pytest.mark.slow
-def test_two_concurrent_runs_both_load_their_changes(loaded: Warehouse) -> None:
-    """Both changes are in the history, with one current version."""
-    failures: list[BaseException] = []
-    gate = threading.Barrier(2)
-
-    def run(name: str, month: int, city: str) -> None:
-        try:
-            gate.wait()
-            ingest_and_apply(loaded, CUSTOMER, [feed(name, ("a", month, city))], retry=Retry(sleep=lambda s: None))
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=args) for args in (("one", 2, "Oslo"), ("two", 3, "Paris"))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert_same_rows(BOTH_CHANGES, history(loaded))
+@pytest.mark.slow(20)
+def test_two_writers_that_conflict_both_load_their_changes(
+    loaded: Warehouse, remote: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Two processes plan on the same tables: one of them has conflicts, and both changes are in the history."""
+    if not remote:
+        pytest.skip("the tests have no server")
+    gate = tmp_path / "planned"
+    gate.mkdir()
+    writes = "replaceUsing" if loaded.capabilities.replaces else "MERGE"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, remote, str(loaded.path), str(gate), name, month, city, writes],
+            env={name: text for name, text in os.environ.items() if not name.startswith("SPARK_")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name, month, city in (("one", "2", "Oslo"), ("two", "3", "Paris"))
+    ]
+    outputs = [process.communicate(timeout=600) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert {path.name for path in gate.iterdir()} == {"one", "two"}
+    assert sum(int(output) for output, _ in outputs) >= 1, "the second writer to commit had to plan again"
+    assert_same_rows(BOTH_CHANGES, history(Warehouse(loaded.spark, loaded.path)))
 
 
 class ConcurrentWriter:
@@ -250,23 +295,43 @@ def test_a_load_with_write_conflicts_is_retried_after_growing_waits(loaded: Ware
 
 
 @requirement("F51")
-def test_conflicts_of_the_dimension_leave_the_deliveries_in_the_log(
+def test_conflicts_of_the_dimension_leave_the_deliveries_in_the_log_and_send_an_alert(
     loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run fails after five conflicts and has not changed the dimension; the next run applies the deliveries."""
+    """Another writer commits to the dimension before each attempt; the next run applies the deliveries."""
+    table = loaded.table(CUSTOMER.name)
 
-    def conflict(*arguments: Any, **options: Any) -> None:
-        raise ConflictError("WRITE_CONFLICT", f"table {CUSTOMER.name}", number=2, previous=1)
+    def commit_second(*arguments: Any, **options: Any) -> PipelineCommit:
+        table.commit_empty(next_commit(table))
+        return commit_table(*arguments, **options)
 
-    before = loaded.table(CUSTOMER.name).newest_version()
+    def run() -> None:
+        changes, retry = [feed("one", ("a", 2, "Oslo"))], Retry(attempts=2, sleep=lambda _: None)
+        with as_dagster_failure():
+            ingest_and_apply(loaded, CUSTOMER, changes, retry=retry)
+
+    before = table.newest_version()
     with monkeypatch.context() as patched:
-        patched.setattr("scd_pipeline.load.run.commit_table", conflict)
-        with pytest.raises(RetriesExhausted, match=CUSTOMER.name):
-            ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=lambda _: None))
-    assert loaded.table(CUSTOMER.name).newest_version() == before
+        patched.setattr("scd_pipeline.load.run.commit_table", commit_second)
+        with pytest.raises(dg.Failure) as failure:
+            run()
+    assert isinstance(failure.value.__cause__, RetriesExhausted)
+    with webhook() as (hook, posted):
+        monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
+        alert_for_a_run_that_fails_with(failure.value)
+    (payload,) = posted
+    assert "RETRIES_EXHAUSTED" in payload["text"]
+    assert f"table {CUSTOMER.name}" in payload["text"]
+    assert table.newest_version() == before + 2
+    assert "Oslo" not in {row["city"] for row in history(loaded)}
     assert "one" in {batch.delivery for batch in read_log(loaded, CUSTOMER).batches()}
     ingest_and_apply(loaded, CUSTOMER)
     assert "Oslo" in {row["city"] for row in history(loaded)}
+
+
+def next_commit(table: Table) -> PipelineCommit:
+    """The next commit of a table, by another run that has applied the same commits of the log."""
+    return table.last_commit().next(run_id="another run")
 
 
 @requirement("F51")

@@ -196,7 +196,7 @@ def machines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> W
         rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in parse(table)]
         at = datetime(2024, 1, day, tzinfo=timezone.utc)
         for dimension in (MACHINE, MACHINE_IN_ONE_TABLE):
-            load(opened, dimension, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
+            ingest_and_apply(opened, dimension, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
     return opened
 
 
@@ -206,7 +206,7 @@ def machine(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["effective_from"])
 
 
-@requirement("F6", "F39")
+@requirement("F6", "F39", "X23")
 @pytest.mark.parametrize(
     ("query", "count"),
     [(queries.history, 7), (lambda *table: queries.as_of(*table, datetime(2024, 1, 1)), 4)],

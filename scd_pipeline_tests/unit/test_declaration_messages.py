@@ -146,7 +146,7 @@ pattern HH:mm: 'HH:mm' has no year, y; <a pattern's form>
 type 4: type 4 is the layout of a table (closed versions in a table of their own), not an SCD type of an attribute;
   write 2 for an attribute that opens versions
 type 5: type 5 is not supported; write 6 for an attribute with its historical and its latest value in every version
-type 7: type 7 is a query of a table as of a time, not an SCD type of an attribute; write 2 or 6, and query the
+type 7: type 7 is a kind of table that is not built, not an SCD type of an attribute; write 2 or 6, and query the
   dimension as of a time
 type 9: 9 is not an SCD type; write 0, 1, 2, 3 or 6
 

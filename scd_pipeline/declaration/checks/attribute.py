@@ -25,7 +25,7 @@ _UNSUPPORTED_TYPES = {
         "write 6 for an attribute with its historical and its latest value in every version",
     ),
     7: (
-        "type 7 is a query of a table as of a time, not an SCD type of an attribute",
+        "type 7 is a kind of table that is not built, not an SCD type of an attribute",
         "write 2 or 6, and query the dimension as of a time",
     ),
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import scd_pipeline_tests
 from scd_pipeline_tests.semantics.listed_tests import ListedTest, tests_with_mark
-from scd_pipeline_tests.semantics.requirements.rows import INTRODUCTION, ROWS, SECTIONS
+from scd_pipeline_tests.semantics.requirements.rows import INTRODUCTION, NO_TABLE, ROWS, SECTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "requirements.md"
 
@@ -38,7 +38,8 @@ def _table(numbers: tuple[str, ...], tests: list[ListedTest]) -> str:
     lines = ["| row | requirement | tests |", "| --- | --- | --- |"]
     for number in numbers:
         links = "<br>".join(f"[{test.title}]({test.file})" for test in tests if number in test.numbers)
-        lines.append(f"| {number} | {_cell(ROWS[number])} | {links} |")
+        text = " ".join([ROWS[number], *([f"*{NO_TABLE[number]}*"] if number in NO_TABLE else [])])
+        lines.append(f"| {number} | {_cell(text)} | {links} |")
     return "\n".join(lines)
 
 

@@ -51,7 +51,7 @@ def plays(*days: str, start: int = 1) -> pa.Table:
     )
 
 
-@requirement("F16", "F57", "F58")
+@requirement("F16", "F56", "F57")
 def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(own_tables: OwnTables) -> None:
     """The first play is loaded before the correction, and is not loaded or written again."""
     warehouse = own_tables.warehouse
@@ -172,7 +172,7 @@ def test_an_award_has_the_status_of_its_recipient_on_its_day(own_tables: OwnTabl
         """,
         "registry",
     )
-    load(warehouse, dimension, own_tables.deliveries(dimension, changes))
+    own_tables.load(dimension, changes)
     for month, day, status in ((2, 29, "active"), (3, 1, "debarred")):
         (row,) = records(queries.as_of(warehouse, dimension, datetime(2024, month, day, tzinfo=timezone.utc)))
         assert row["status"] == status
@@ -207,11 +207,11 @@ def test_a_name_and_a_threshold_change_in_one_commit_that_rewrites_no_other_prog
     dimension, warehouse = by_files(PROGRAM.dimension), own_tables.warehouse
     header = "| delivery | program_id | time | eligibility_threshold | funding_cap_usd | current_program_name |"
     first = f"{header}\n| 1 | PR1 | 2024-01-01 | 100 | 5000 | n1 |\n| 1 | PR2 | 2024-01-01 | 100 | 5000 | n1 |"
-    load(warehouse, dimension, own_tables.deliveries(dimension, feed(first, "registry")))
+    own_tables.load(dimension, feed(first, "registry"))
     table = warehouse.table(dimension.name)
     before, files = table.last_commit(), set(table.read().inputFiles())
     second = f"{header}\n| 2 | PR1 | 2024-02-01 | 150 | 5000 | n2 |"
-    result = load(warehouse, dimension, own_tables.deliveries(dimension, feed(second, "registry")))
+    result = own_tables.load(dimension, feed(second, "registry"))
     assert table.last_commit().newest == before.newest + 1
     assert result.row_counts == {"open": 1, "close": 1}
     assert files <= set(table.read().inputFiles())

@@ -1,8 +1,9 @@
-"""F17, F20, F21, F33, F60, F61: surrogate keys of players, and of their plays, through late changes and a rebuild."""
+"""F11 to F70: surrogate keys of players, and of their plays, through late changes and a rebuild."""
 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,17 @@ from scd_pipeline.load.run import load
 from scd_pipeline_tests.semantics.engine import OwnTables, records
 from scd_pipeline_tests.semantics.requirements.test_f_types import PLAYER, WALK, walk
 from scd_pipeline_tests.semantics.specification import by_files, requirement
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 DIMENSION = by_files(PLAYER.dimension)
-PLAY = Fact("fct_slot_play", {"event_id": "int"}, "event_ts", {"player": Role(DIMENSION)}, Source("floor", feed=Feed()))
+PLAY = Fact(
+    "fct_slot_play",
+    {"event_id": "int"},
+    "event_ts",
+    {"player": Role(DIMENSION)},
+    Source("floor", feed=Feed()),
+    {"coin_in": "decimal(12,2)", "coin_out": "decimal(12,2)"},
+)
 OTHER_WALK = tuple(line.replace("| ", "| 1", 1).replace("P1", "P2") for line in WALK)
 LATE = (
     "| 21 | P1 | 2024-03-01 | | Gold   | North | 10 | a |",
@@ -72,7 +81,9 @@ def steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Step
     def load_players(*lines: str) -> None:
         load(warehouse, DIMENSION, tables.deliveries(DIMENSION, walk(*lines)))
 
-    rows = [{"event_id": str(n), "player_id": player, "event_ts": day} for n, (player, day) in enumerate(PLAYS)]
+    coins = {"coin_in": "1.50", "coin_out": "0.25"}
+    events = [{"player_id": player, "event_ts": day} for player, day in PLAYS]
+    rows = [{"event_id": str(number), **event, **coins} for number, event in enumerate(events)]
 
     def load_plays(name: str, rows: list[dict[str, str]]) -> None:
         load(warehouse, PLAY, [Delivery("floor", name, "feed", frame=pa.Table.from_pylist(rows))])
@@ -158,3 +169,74 @@ def test_late_facts_and_those_of_moved_windows_have_the_keys_of_their_event_time
         ("P2", "06-05"): late.keys["P2", "05-01"],
     }
     assert late.plays == {**walked.plays, **moved}
+
+
+@requirement("F31", "F66", "X8")
+def test_surrogate_keys_are_hashes_of_the_business_key_and_the_start(steps: Steps) -> None:
+    """Each version has one, and the same one in any warehouse: xxhash64('0:2:P1' and the microseconds since 1970)."""
+    assert steps.late.keys == {
+        ("P1", "01-01"): 2863801750658671787,
+        ("P1", "03-01"): -4567503425577509743,
+        ("P1", "06-01"): 1847123905435109121,
+        ("P1", "11-01"): 2991303255453491109,
+        ("P2", "01-01"): -8050200343718555929,
+        ("P2", "05-01"): 3165842658734158660,
+        ("P2", "11-01"): -40415024743821770,
+    }
+
+
+@requirement("F67")
+def test_a_delete_removes_no_version(steps: Steps) -> None:
+    """Both players were deleted on 2024-09-01 and returned; the versions before it remain, also after a rebuild."""
+    assert_same_rows(
+        """
+        | player_id | tier   | effective_from | effective_to | current_flag |
+        | P1        | Bronze | 2024-01-01     | 2024-03-01   | false        |
+        | P1        | Gold   | 2024-03-01     | 2024-06-01   | false        |
+        | P1        | Silver | 2024-06-01     | 2024-09-01   | false        |
+        | P1        | Silver | 2024-11-01     | NULL         | true         |
+        | P2        | Bronze | 2024-01-01     | 2024-05-01   | false        |
+        | P2        | Silver | 2024-05-01     | 2024-09-01   | false        |
+        | P2        | Silver | 2024-11-01     | NULL         | true         |
+        """,
+        list(steps.rebuilt.versions.values()),
+    )
+
+
+@requirement("F70")
+def test_each_load_of_a_dimension_writes_its_audit(steps: Steps) -> None:
+    """The walks of both players and the late changes.
+
+    Each of these withdraws the transition to Silver. That of P2 gives Silver another key, so the two later transitions
+    of that version are withdrawn too.
+    """
+    audit = records(queries.audit(steps.warehouse, DIMENSION))
+    assert Counter((row["player_id"], row["change_type"]) for row in audit) == {
+        ("P1", "INSERT"): 2,
+        ("P1", "UPDATE"): 3,
+        ("P1", "WITHDRAWN"): 1,
+        ("P1", "OVERWRITE"): 1,
+        ("P1", "LOGICAL_DELETE"): 1,
+        ("P2", "INSERT"): 2,
+        ("P2", "UPDATE"): 2,
+        ("P2", "WITHDRAWN"): 3,
+        ("P2", "OVERWRITE"): 2,
+        ("P2", "LOGICAL_DELETE"): 2,
+    }
+
+
+@requirement("F11")
+def test_a_play_has_its_event_its_player_and_its_coins(steps: Steps) -> None:
+    rows = records(steps.warehouse.table(PLAY.name).read())
+    assert_same_rows(
+        """
+        | event_id | event_ts   | player_id | coin_in | coin_out |
+        | 0        | 2024-03-05 | P1        | 1.50    | 0.25     |
+        | 1        | 2024-06-05 | P1        | 1.50    | 0.25     |
+        | 2        | 2024-03-05 | P2        | 1.50    | 0.25     |
+        | 3        | 2024-05-31 | P2        | 1.50    | 0.25     |
+        | 4        | 2024-06-05 | P2        | 1.50    | 0.25     |
+        """,
+        rows,
+    )
+    assert {row["player_key"] for row in rows} <= set(steps.late.keys.values())

@@ -123,7 +123,7 @@ def test_a_new_column_changes_no_table_and_no_answer_even_if_delta_merges_schema
     assert [row["tier"] for row in records(queries.current(warehouse, DIMENSION))] == ["Gold"]
 
 
-@requirement("F62")
+@requirement("F9", "F62")
 def test_the_threshold_in_force_decides_which_transactions_are_reported(own_tables: OwnTables) -> None:
     """10,000 until 2026-12-31, 12,000 from 2027-01-01 on; thresholds of other types have no effect."""
     (threshold,) = map(by_files, parse(THRESHOLD))
@@ -140,7 +140,7 @@ def test_the_threshold_in_force_decides_which_transactions_are_reported(own_tabl
         "regulator",
     )
     warehouse = own_tables.warehouse
-    load(warehouse, threshold, own_tables.deliveries(threshold, thresholds))
+    own_tables.load(threshold, thresholds)
     expected = """
     | event_id | event_ts            | threshold_type | cash_in | threshold_ctr_threshold | reported |
     | 1        | 2026-12-31 23:59:59 | CTR            | 11000   | 10000                   | 1        |

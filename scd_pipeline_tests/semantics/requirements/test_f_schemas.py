@@ -208,7 +208,6 @@ def the_error_with(option: str) -> ValidationError:
     return error
 
 
-@requirement("F66")
 @pytest.mark.parametrize(
     ("option", "code", "fix"),
     [
@@ -224,7 +223,6 @@ def test_no_version_lacks_a_surrogate_key(option: str, code: str, fix: str) -> N
     assert fix in str(error)
 
 
-@requirement("F67")
 def test_no_version_of_a_deleted_entity_is_removed() -> None:
     error = the_error_with("deleted_rows: remove")
     assert (error.code, error.field) == ("NOT_APPLICABLE", "deleted_rows")
@@ -232,7 +230,6 @@ def test_no_version_of_a_deleted_entity_is_removed() -> None:
     assert error.fix == "remove it: it is for tables with types 0, 1 and 3 only"
 
 
-@requirement("F70")
 @pytest.mark.parametrize("value", ["false", "true", "none"])
 def test_no_audit_is_omitted(value: str) -> None:
     """No option switches the audit off, and a dimension has its table among those that each load writes."""

@@ -36,7 +36,7 @@ COUNTRY = declare(
     """
     dimension: dim_country_by_code
     business_key: country_code
-    sources: {iso: {snapshot: {}}}
+    sources: {iso: {snapshot: {}, bad_row_limit: 1}}
     attributes: {country_name: 1, region: 1}
     """
 )
@@ -311,14 +311,7 @@ def test_a_date_of_birth_that_was_unknown_is_filled_once() -> Case:
 def test_no_country_is_without_its_code() -> Case:
     """The column is nullable for the unknown member, which is no country; a delivered country has a code."""
     return Case(
-        declare(
-            """
-            dimension: dim_country_of_a_code
-            business_key: country_code
-            sources: {iso: {snapshot: {}, bad_row_limit: 1}}
-            attributes: {country_name: 1, region: 1}
-            """
-        ),
+        COUNTRY,
         snapshots(
             """
             | delivery | at         | country_code | country_name | region |
@@ -407,7 +400,7 @@ def test_null_is_a_change_of_type_3_in_both_directions() -> Case:
     )
 
 
-@requirement("F34")
+@requirement("F4", "F34")
 @case
 def test_a_row_has_the_manager_and_the_one_before() -> Case:
     """Account A1 has had one manager so far, A2 two and A3 three; each has one row."""
@@ -462,17 +455,17 @@ def test_a_program_has_its_limits_then_and_before() -> Case:
     )
 
 
-@requirement("F40", "X6")
+@requirement("F40", "X5", "X6")
 @case
 def test_a_new_name_of_a_program_opens_no_version_and_the_last_different_cap_is_an_option() -> Case:
     return Case(
         PROGRAM,
         LIMITS,
         becomes="""
-        | funding_cap_usd | previous_funding_cap_usd | current_program_name | effective_from | version |
-        | 5000            | NULL                     | n2                   | 2024-01-01     | 1       |
-        | 5000            | NULL                     | n2                   | 2024-02-01     | 2       |
-        | 6000            | 5000                     | n2                   | 2024-04-01     | 3       |
+        | funding_cap_usd | previous_funding_cap_usd | current_funding_cap_usd | current_program_name | version |
+        | 5000            | NULL                     | 6000                    | n2                   | 1       |
+        | 5000            | NULL                     | 6000                    | n2                   | 2       |
+        | 6000            | 5000                     | 6000                    | n2                   | 3       |
         """,
     )
 
