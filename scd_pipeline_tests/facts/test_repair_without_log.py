@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from scd_pipeline import queries
 from scd_pipeline.declaration import Dimension, parse
@@ -68,13 +71,20 @@ def customer(option: str = "") -> Dimension:
     return parse(f"{CUSTOMER}{option}\n")[0]
 
 
-@pytest.fixture
-def adopted(opened: Warehouse) -> Warehouse:
-    """A warehouse with a history table of another program."""
-    table = opened.table("dim_customer").identifier
+@pytest.fixture(scope="module")
+def _adopted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("adopted")
+    table = Warehouse(spark, folder).table("dim_customer").identifier
     others = "current_flag boolean, version int, last_updated timestamp, note string"
-    opened.spark.sql(f"CREATE TABLE {table} ({COLUMNS}{others}) USING delta")
-    opened.spark.sql(f"INSERT INTO {table} VALUES {STORED}")
+    spark.sql(f"CREATE TABLE {table} ({COLUMNS}{others}) USING delta")
+    spark.sql(f"INSERT INTO {table} VALUES {STORED}")
+    return folder
+
+
+@pytest.fixture
+def adopted(opened: Warehouse, _adopted: Path) -> Warehouse:
+    """A warehouse with a history table of another program."""
+    shutil.copytree(_adopted, opened.path, dirs_exist_ok=True)
     return opened
 
 

@@ -30,8 +30,6 @@ Records = list[dict[str, Any]]
 _Item = TypeVar("_Item")
 
 _FIRST_DAY, _MAX_CASES = dt.date(2020, 1, 1), 500
-_MAX_LOADS = 3
-"""A case with more deliveries has the others in its last load: a load of all cases of a declaration is expensive."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -101,11 +99,29 @@ def _scope(batch: DeliveredBatch, dimension: Dimension, number: int | None) -> S
     return [shared] if shared and not channel.scope else None
 
 
-def _split_into_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]]:
-    """One load for each delivery of a case; the last load has several if all are accepted in any order."""
-    most = _MAX_LOADS if case.accepts_all else len(queue)
-    single, others = queue[: most - 1], queue[most - 1 :]
-    return [[item] for item in single] + ([others] if others else [])
+def split_into_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]]:
+    """Return the deliveries of each load of a case: the first one, those that follow in order of time, the others.
+
+    So a late delivery always meets the rows of the deliveries after it. A load of all cases of a declaration takes
+    seconds, so deliveries share a load unless one of them is not accepted.
+    """
+    if not case.accepts_all:
+        return [[item] for item in queue]
+    late = _first_late(case.batches, case.declaration.dimension)
+    return [load for load in (queue[:1], queue[1:late], queue[late:]) if load]
+
+
+def _first_late(batches: Sequence[DeliveredBatch], dimension: Dimension) -> int:
+    """Return the number of the first delivery that begins before one of the deliveries that arrive before it."""
+    times = [_time(batch, dimension) for batch in batches]
+    return next((number for number in range(1, len(times)) if times[number] < max(times[:number])), len(times))
+
+
+def _time(batch: DeliveredBatch, dimension: Dimension) -> str:
+    """Return the first business time of a delivery as text, or the empty text if it has none."""
+    column = None if batch.withdrawn else dimension.source(batch.source).channel(batch.channel).effective_at
+    times = [row[column] or "" for row in batch.rows if column in row] if column else []
+    return min(times, default=str(batch.at or ""))
 
 
 class SharedTables:
@@ -139,7 +155,7 @@ class SharedTables:
     def _steps(self) -> list[list[tuple[int, Delivery]]]:
         queues = [[(number, d) for d in self.deliveries(number)] for number, _ in enumerate(self.cases)]
         together = [pair for case, queue in zip(self.cases, queues, strict=True) if case.together for pair in queue]
-        single = [_split_into_loads(case, q) for case, q in zip(self.cases, queues, strict=True) if not case.together]
+        single = [split_into_loads(case, q) for case, q in zip(self.cases, queues, strict=True) if not case.together]
         rounds = [[pair for load in loads for pair in load] for loads in zip_longest(*single, fillvalue=())]
         rounds = rounds or [[]]
         return [together + rounds[0], *rounds[1:]]

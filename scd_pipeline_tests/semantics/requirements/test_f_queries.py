@@ -7,9 +7,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from scd_pipeline import queries
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
 from scd_pipeline_tests.semantics.engine import OwnTables, records
 from scd_pipeline_tests.semantics.requirements.test_f_types import PLAYER, WALK, walk
@@ -19,12 +21,13 @@ from scd_pipeline_tests.text_tables import assert_same_rows, parse
 DIMENSION = by_files(PLAYER.dimension)
 
 
-@pytest.fixture
-def walked(own_tables: OwnTables) -> OwnTables:
-    """The walk, loaded with its audit; its last delivery has the actor of a steward."""
-    deliveries = [replace(delivery, correlation_id="ticket 9") for delivery in walk_deliveries(own_tables)]
-    load(own_tables.warehouse, DIMENSION, [*deliveries[:-1], replace(deliveries[-1], actor="steward:ann")])
-    return own_tables
+@pytest.fixture(scope="module")
+def walked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> OwnTables:
+    """The walk, loaded with its audit; its last delivery has the actor of a steward. No test changes it."""
+    tables = OwnTables(Warehouse(spark, tmp_path_factory.mktemp("walked")), tmp_path_factory.mktemp("deliveries"))
+    deliveries = [replace(delivery, correlation_id="ticket 9") for delivery in walk_deliveries(tables)]
+    load(tables.warehouse, DIMENSION, [*deliveries[:-1], replace(deliveries[-1], actor="steward:ann")])
+    return tables
 
 
 def walk_deliveries(tables: OwnTables) -> list[Delivery]:
