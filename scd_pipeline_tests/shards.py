@@ -9,6 +9,7 @@ import hashlib
 import heapq
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -24,18 +25,32 @@ def seconds(item: pytest.Item) -> float:
     return max((float(mark.args[0]) for mark in item.iter_markers("slow") if mark.args), default=DEFAULT_SECONDS)
 
 
-def assign(weights: Mapping[str, float], shards: int = SHARDS) -> dict[str, int]:
-    """Return the shard of each test: the longest tests first, each in the shard that is the shortest until then.
+def unit(item: pytest.Item) -> str:
+    """Return what is in one shard: a test, or the tests that a marker joins since they share a slow fixture."""
+    names = (mark.kwargs["together"] for mark in item.iter_markers("slow") if "together" in mark.kwargs)
+    return next((f"together {name}" for name in names), item.nodeid)
 
-    Tests of equal length are in the order of the hashes of their ids, so that those of one file are in several shards.
+
+def weigh(items: Iterable[pytest.Item]) -> dict[str, float]:
+    """Return the seconds of each unit of tests."""
+    weights = defaultdict[str, float](float)
+    for item in items:
+        weights[unit(item)] += seconds(item)
+    return weights
+
+
+def assign(weights: Mapping[str, float], shards: int = SHARDS) -> dict[str, int]:
+    """Return the shard of each unit: the longest ones first, each in the shard that is the shortest until then.
+
+    Units of equal length are in the order of the hashes of their names, so that a file's tests are in several shards.
     """
     lengths = [(0.0, shard) for shard in range(shards)]
-    shard_by_id = {}
-    for test_id in sorted(weights, key=lambda test_id: (-weights[test_id], _hash(test_id))):
+    shard_by_unit = {}
+    for name in sorted(weights, key=lambda name: (-weights[name], _hash(name))):
         length, shard = heapq.heappop(lengths)
-        shard_by_id[test_id] = shard
-        heapq.heappush(lengths, (length + weights[test_id], shard))
-    return shard_by_id
+        shard_by_unit[name] = shard
+        heapq.heappush(lengths, (length + weights[name], shard))
+    return shard_by_unit
 
 
 def current_shard(commit: str) -> int:
@@ -55,26 +70,26 @@ def current_commit() -> str:
 
 def mark_shard(items: Iterable[pytest.Item], shard: int) -> None:
     """Add the marker `in_shard` to the slow tests of a shard."""
-    slow = {item.nodeid: item for item in items if item.get_closest_marker("slow")}
-    for test_id, own_shard in assign({test_id: seconds(item) for test_id, item in slow.items()}).items():
-        if own_shard == shard:
-            slow[test_id].add_marker(pytest.mark.in_shard)
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    shard_by_unit = assign(weigh(slow))
+    for item in slow:
+        if shard_by_unit[unit(item)] == shard:
+            item.add_marker(pytest.mark.in_shard)
 
 
-def _hash(test_id: str) -> str:
-    return hashlib.sha256(test_id.encode()).hexdigest()
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 class _Listing:
     """A plugin that prints the shards of the collected tests."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        weights = {item.nodeid: seconds(item) for item in session.items}
-        shard_by_id = assign(weights)
+        shard_by_unit = assign(weigh(session.items))
         for shard in range(SHARDS):
-            tests = sorted(test_id for test_id, own_shard in shard_by_id.items() if own_shard == shard)
-            print(f"shard {shard}: {len(tests)} tests, {sum(map(weights.__getitem__, tests)):.0f} s")
-            print("".join(f"  {test_id}\n" for test_id in tests), end="")
+            tests = [item for item in session.items if shard_by_unit[unit(item)] == shard]
+            print(f"shard {shard}: {len(tests)} tests, {sum(map(seconds, tests)):.0f} s")
+            print("".join(f"  {item.nodeid}\n" for item in tests), end="")
 
 
 if __name__ == "__main__":

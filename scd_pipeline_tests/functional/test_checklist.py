@@ -254,7 +254,7 @@ def failing(rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
     return {(row["table"], row["item"]) for row in rows if row["result"] == "failed"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20, together="checklist")
 @requirement("F72", "F75", "F76")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_demo_passes_every_item(
@@ -273,7 +273,7 @@ def test_a_demo_passes_every_item(
         assert evidence["dim_program", "late_facts_are_rekeyed"] == "sensor fct_award_rekey; docs/how-to/facts.md"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20, together="checklist")
 @requirement("F73", "F74", "F76")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_broken_copy_of_a_demo_fails_exactly_the_broken_items(
@@ -307,7 +307,7 @@ def test_the_broken_copies_break_every_item() -> None:
     assert {item for broken in BROKEN.values() for item in broken.items} == set(ITEMS)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20, together="checklist")
 def test_the_definitions_are_evidence(federal: Demonstration, checklist: Checklist) -> None:
     """Those of a module that cannot be loaded are not."""
     arguments = ("dim_program", "--code-location", "no_such_module")
@@ -317,7 +317,7 @@ def test_the_definitions_are_evidence(federal: Demonstration, checklist: Checkli
     assert any("No module named 'no_such_module'" in row["evidence"] for row in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20, together="checklist")
 @requirement("F75")
 def test_the_history_is_compared_with_expected_values(
     federal: Demonstration, spark: SparkSession, tmp_path: Path
@@ -336,7 +336,7 @@ def test_the_history_is_compared_with_expected_values(
     assert second == "debarred_on_march_1: debarred as of 2024-03-01 00:00:00; expected suspended"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20, together="checklist")
 def test_dagster_has_the_same_checklist(federal: Demonstration, remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCD_ALERT_WEBHOOK", "https://example.com/alerts")
     declared = read_declarations(federal.declarations)

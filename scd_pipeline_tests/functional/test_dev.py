@@ -87,7 +87,7 @@ def test_an_unreachable_server_is_reported_before_anything_starts(tmp_path: Path
     assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", "sc://127.0.0.1:1")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(15)
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
 def test_it_serves_until_it_is_interrupted_or_its_terminal_closes(tmp_path: Path, end: signal.Signals) -> None:
     port = free_port()

@@ -303,7 +303,7 @@ def test_an_award_on_the_day_of_a_debarment_is_one_to_a_debarred_recipient() -> 
 
 
 @requirement("F62")
-@pytest.mark.slow
+@pytest.mark.slow(50)
 @pytest.mark.parametrize(
     "run",
     [casino_demo.run, functools.partial(casino_demo.run, first=()), federal_demo.run],
@@ -316,7 +316,7 @@ def test_the_answers_of_the_demo_are_correct(run: Callable[..., int], remote: st
     assert sum("equal to the correct answer" in line for line in lines) >= 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(15)
 @requirement("F6", "X23")
 def test_a_machine_has_the_same_history_in_one_table_and_in_two(remote: str, tmp_path: Path) -> None:
     """`history_table: false` instead of true changes the layout alone."""
@@ -342,7 +342,7 @@ def test_a_machine_has_the_same_history_in_one_table_and_in_two(remote: str, tmp
     assert max(row.version for row in histories["true"]) > 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(15)
 def test_a_different_answer_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     lines: list[str] = []
     demo = Demonstration(Options(1, 1, frozenset(), tmp_path), lines.append)

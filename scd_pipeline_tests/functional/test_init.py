@@ -359,7 +359,7 @@ def test_editors_validate_the_declarations_of_a_new_project(tmp_path: Path, caps
     assert capsys.readouterr().out == (project / "declarations" / "declaration.schema.json").read_text("utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_a_new_project_loads_and_passes_its_tests(
     spark: object, remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

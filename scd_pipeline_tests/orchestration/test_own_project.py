@@ -126,7 +126,7 @@ def test_each_component_with_a_folder_of_declarations_has_its_own_status_asset(f
     }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
     spark: SparkSession, remote: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

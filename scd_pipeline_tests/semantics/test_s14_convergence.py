@@ -215,7 +215,7 @@ def test_a_delivery_passed_twice_to_one_run_is_loaded_once() -> Case:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(60)
 @rule("S14", "S16", "S34")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_all_test_cases_converge_in_any_order_in_one_run_and_repeated(

@@ -61,8 +61,10 @@ class Item:
 def test_the_shards_together_have_exactly_the_slow_tests() -> None:
     slow = [Item("slow"), *(Item(f"slow {number}", pytest.mark.slow(number)) for number in range(1, 60))]
     slow[0].add_marker(pytest.mark.slow)
-    items = [*slow, Item("quick")]
+    joined = [Item(f"joined {number}", pytest.mark.slow(9, together="demo")) for number in range(2)]
+    items = [*slow, *joined, Item("quick")]
     for shard in range(shards.SHARDS):
         shards.mark_shard(cast(list[pytest.Item], items), shard)
-    assert [len(item.iter_markers("in_shard")) for item in items] == [1] * 60 + [0]
+        assert len({len(item.iter_markers("in_shard")) for item in joined}) == 1
+    assert [len(item.iter_markers("in_shard")) for item in items] == [1] * 62 + [0]
     assert [shards.seconds(cast(pytest.Item, item)) for item in slow[:3]] == [shards.DEFAULT_SECONDS, 1.0, 2.0]

@@ -82,7 +82,7 @@ def test_a_declaration_is_read_back_equal(begin: Begin | None) -> None:
     assert StoredDeclaration.from_properties({"another": "property", **stored.to_properties()}) == stored
 
 
-def test_the_attribute_at_whose_value_histories_begin_can_be_renamed_and_not_replaced() -> None:
+def test_the_attribute_with_the_begin_of_histories_can_be_renamed_and_not_replaced() -> None:
     def declared(name: str, former: str = "") -> Dimension:
         attributes = {"c": Attribute(2), name: Attribute(0, type="date", former_names=former or ())}
         source = Source("crm", feed="x_{date}.csv")
