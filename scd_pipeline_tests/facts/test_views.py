@@ -95,7 +95,7 @@ def test_each_query_has_a_view(store: Warehouse) -> None:
 
 CURRENT = """
 | player_id | tier | email | born   | effective_from | effective_to | version |
-| p         | Gold | b     | '1990' | 2019-12-01     | OPEN         | 4       |
+| p         | Gold | b     | '1990' | 2019-12-01     | NULL         | 4       |
 """
 SILVER = """
 | player_id | tier   | email | born   | effective_from | effective_to | version |

@@ -133,6 +133,7 @@ def run_dagster() -> None:
 
 
 @pytest.mark.rule("S31")
+@pytest.mark.xdist_group("secrets")  # needs no fixture of the other files of the folder
 @pytest.mark.parametrize(
     ("session_kind", "commands"),
     [
