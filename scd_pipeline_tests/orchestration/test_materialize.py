@@ -116,6 +116,7 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     assert {(row["id"], row["city"]) for row in rows} == {("1", "Graz"), ("2", "Linz")}
 
 
+@requirement("F28")
 def test_the_checks_of_a_failed_run_are_evaluated_and_send_alerts(
     spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
 ) -> None:
