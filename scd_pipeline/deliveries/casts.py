@@ -139,7 +139,7 @@ def _from_json(value: Column, physical: T.StringType, target: DataType, options:
     Text that is not JSON of the type is bad; Spark would keep a part of it. The text is parsed inside an object and
     inside an array: Spark ignores what follows a bracket that closes one of them early, and no text closes both.
     """
-    text = json_text.nested_text(value) if isinstance(physical, JsonToken) else json_text.with_marked_numbers(value)
+    text = json_text.nested_text(value) if isinstance(physical, JsonToken) else json_text.tag_numbers(value)
     parsed = F.from_json(
         F.concat(F.lit('{"v":'), text, F.lit("}")),
         T.StructType([T.StructField("v", _json_type(target)), T.StructField(_NO_JSON, T.StringType())]),

@@ -53,7 +53,7 @@ def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[s
     if options.is_wide:
         types = {field.name: field.dataType for field in _inferred_columns(spark, channel, paths)}
         return [JsonField(name, not isinstance(each, T.StringType), False) for name, each in types.items()]
-    text = F.when(F.is_valid_utf8(TEXT), json_text.with_marked_halves(F.col(TEXT)))
+    text = F.when(F.is_valid_utf8(TEXT), json_text.tag_halves(F.col(TEXT)))
     objects = _objects_of_type(text, T.MapType(T.StringType(), T.StringType()), options.parser_options())
     each = _texts(spark, options, paths).select(F.explode(objects).alias(_OBJECT))
     row = each.select(F.explode(_field_entries(F.col(_OBJECT))).alias("field")).agg(F.collect_set("field")).first()
@@ -194,7 +194,7 @@ def _objects(text: Column, row: T.StructType, options: TextOptions) -> Column:
     object: there Spark does not ignore text after a bracket that closes the array early. No text closes both.
     """
     parser = options.parser_options()
-    text = json_text.with_marked_values(text)
+    text = json_text.tag_values(text)
     objects = _objects_of_type(text, row, parser)
     in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quote_name(LINE)} string", parser)
     is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()

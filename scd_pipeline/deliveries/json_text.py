@@ -31,25 +31,25 @@ class JsonToken(T.StringType):
     """The type of a marked text: a string, a number or null with its mark, or the text of an object or array."""
 
 
-def with_marked_numbers(text: Column) -> Column:
+def tag_numbers(text: Column) -> Column:
     """Return JSON text with marks, except for null; NULL if the text contains a mark."""
     return _with_marks(text, _UP_TO_A_NUMBER)
 
 
-def with_marked_values(text: Column) -> Column:
+def tag_values(text: Column) -> Column:
     """Return JSON text with marks; NULL if the text contains a mark."""
     return _with_marks(text, _UP_TO_A_NUMBER_OR_NULL)
 
 
 def _with_marks(text: Column, pattern: str) -> Column:
-    marked = F.regexp_replace(with_marked_halves(text), F.lit(pattern), F.lit(f'$1"{_MARK}$2"'))
-    return F.when(~text.rlike(_RESERVED_CHARACTERS), marked)
+    tagged = F.regexp_replace(tag_halves(text), F.lit(pattern), F.lit(f'$1"{_MARK}$2"'))
+    return F.when(~text.rlike(_RESERVED_CHARACTERS), tagged)
 
 
-def with_marked_halves(text: Column) -> Column:
+def tag_halves(text: Column) -> Column:
     """Return JSON text with a mark for each half of a surrogate pair."""
-    marked = F.regexp_replace(text, F.lit(_UP_TO_A_HALF), F.lit(f"$1{_HALF_OF_PAIR}"))
-    return F.when(text.rlike(_SURROGATE), marked).otherwise(text)
+    tagged = F.regexp_replace(text, F.lit(_UP_TO_A_HALF), F.lit(f"$1{_HALF_OF_PAIR}"))
+    return F.when(text.rlike(_SURROGATE), tagged).otherwise(text)
 
 
 def _with_unmarked_nulls(token: Column) -> Column:
@@ -59,8 +59,8 @@ def _with_unmarked_nulls(token: Column) -> Column:
 
 def nested_text(token: Column) -> Column:
     """Return the JSON text in a token, its numbers as marked strings; the token may be a string with such a text."""
-    is_marked = F.contains(token, F.lit(_MARK))
-    return F.when(is_marked, _with_unmarked_nulls(token)).otherwise(with_marked_numbers(token))
+    is_tagged = F.contains(token, F.lit(_MARK))
+    return F.when(is_tagged, _with_unmarked_nulls(token)).otherwise(tag_numbers(token))
 
 
 def without_marks(token: Column) -> Column:
