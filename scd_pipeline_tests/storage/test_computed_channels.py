@@ -349,3 +349,22 @@ def test_events_without_a_row_are_neither_lost_nor_an_error(spark: SparkSession,
         """,
         [{name: getattr(each, name) for name in ("delivery", "outcome", "code", "rows")} for each in results],
     )
+
+
+@rule("S27")
+def test_a_snapshot_covers_the_scope_of_flagged_rows_but_not_that_of_filtered_rows(spark: SparkSession) -> None:
+    """The vendors of shop B are all deleted. Shop C is not part of the extract."""
+    text = """
+        dimension: dim_vendor
+        business_key: [shop, id]
+        sources: {crm: {snapshot: {scope: shop, rows: "shop <> 'C'", deletes: "flag = 'x'"}}}
+        attributes: {name: 2}
+        """
+    (dimension,) = parse_declarations(_text(text)).dimensions
+    rows = pa.table({"shop": ["A", "B", "C"], "id": ["1", "1", "1"], "name": ["a", "b", "c"], "flag": ["", "x", "x"]})
+    intake = accept(
+        spark, dimension, [Delivery("crm", "2024-01-01", frame=rows)], [], run_id="", progress=ignore_progress
+    )
+    (batch,) = intake.accepted
+    assert (batch.scope, batch.rows, batch.entities) == (("1:A", "1:B"), 2, 1)
+    assert [row["shop"] for row in intake.rows.select("shop").collect()] == ["A"]
