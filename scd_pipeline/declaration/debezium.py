@@ -15,6 +15,8 @@ ENVELOPE_FIELDS = ("op", "ts_ms", "before", "after", "source")
 """The fields that every envelope has: NULL if the file lacks them."""
 SOURCE_FIELDS = ("ts_ms", "lsn", "file", "pos", "row", "scn")
 """The fields of its `source` that the options use: the time of the commit, and its position by kind of database."""
+UNAVAILABLE = "__debezium_unavailable_value"
+"""The text of a large value that a change leaves as it is: such an attribute is not provided."""
 
 _TIME = f"coalesce(nullif(cast({ENVELOPE}.source.ts_ms as string), '0'), cast({ENVELOPE}.ts_ms as string))"
 # The position in a binary log is the number of the file (20 bits), the offset (32) and the row at that offset (11).

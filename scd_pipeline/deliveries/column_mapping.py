@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration import Column as DeclaredColumn
+from scd_pipeline.declaration.debezium import UNAVAILABLE
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
 from scd_pipeline.deliveries.row_fields import RowFields
@@ -157,7 +158,7 @@ def map_columns(
     attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
     lacking = set()
     for attribute in attributes:
-        declared = source.column(attribute.name)
+        declared = _attribute_column(attribute.name, source, channel)
         column = delivered.column(attribute.name, declared)
         rule = missing_rule(attribute, channel)
         if column is None and rule == "reject" and not _decides_by_row(delivered, channel):
@@ -168,7 +169,7 @@ def map_columns(
         if column is not None:
             columns[attribute.name] = column
     provided = [attribute for attribute in attributes if attribute.name in columns]
-    sparse = [a.name for a in provided if _is_sparse(a, source.column(a.name), channel, delivered.row_fields)]
+    sparse = [a.name for a in provided if _is_sparse(a, columns[a.name][0], channel, delivered.row_fields)]
     names = [*(field.name for field in own), *unread]
     return ColumnMapping(
         own,
@@ -182,6 +183,14 @@ def map_columns(
         lacking=frozenset(lacking),
         sparse=tuple(sparse),
     )
+
+
+def _attribute_column(name: str, source: Source, channel: Snapshot | Feed) -> DeclaredColumn:
+    """Return how an attribute is read; the channel's format may have a placeholder for values that did not change."""
+    declared = source.column(name)
+    if channel.format != "debezium":
+        return declared
+    return replace(declared, not_provided_values=(*declared.not_provided_values, UNAVAILABLE))
 
 
 def missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:

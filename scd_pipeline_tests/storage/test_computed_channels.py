@@ -104,6 +104,8 @@ WRAPPED = (
     {"schema":{"type":"struct"},"payload":{"op":"c","before":null,"after":{"id":1,"name":"A"},"source":{"ts_ms":1704067200000,"file":"bin.999999","pos":700,"row":0},"ts_ms":1704067299000}}
     {"schema":{"type":"struct"},"payload":{"op":"u","before":{"id":1,"name":"C"},"after":{"id":1,"name":"D"},"source":{"ts_ms":1704067200000,"file":"bin.1000000","pos":4,"row":1},"ts_ms":1704067299000}}
     {"schema":null,"payload":null}
+    {"schema":null,"payload":{"op":"u","after":{"id":1,"name":"__debezium_unavailable_value"},"source":{"file":"bin.1000001","pos":4},"ts_ms":1706745600000}}
+    {"schema":null,"payload":{"op":"u","after":{"id":1,"name":null},"source":{"file":"bin.1000002","pos":4},"ts_ms":1709251200000}}
     """,
 )
 FACT = """
@@ -268,11 +270,12 @@ def test_the_events_of_debezium_become_history_by_their_format_alone(load: Load)
 
 @rule("S5")
 def test_wrapped_events_are_ordered_by_file_position_and_row_of_the_binary_log(load: Load) -> None:
-    """Their time is that of the commit, not that of the connector."""
+    """Their time is that of the commit, not that of the connector. A value that is not available did not change."""
     loaded = load(WRAPPED)
     expected = """
         | id | name | effective_from | effective_to |
-        | 1  | D    | 2024-01-01     | OPEN         |
+        | 1  | D    | 2024-01-01     | 2024-03-01   |
+        | 1  | NULL | 2024-03-01     | OPEN         |
         """
     assert_same_rows(expected, versions(loaded, "id", "name"))
     assert loaded[1].results[0].filtered_rows == 1
