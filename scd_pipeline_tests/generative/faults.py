@@ -361,13 +361,13 @@ _SOURCES = (
         "null_of_a_feed_is_a_value",
         "S30",
         "machine pass, store pass",
-        _in("conform._wrapped", replaced(comparison("nulls"), "False")),
+        _in("conform._is_null_not_provided", returned("False")),
     ),
     _fault(
         "null_of_a_feed_is_never_a_value",
         "S30",
         "customer pass, country pass",
-        _in("conform._wrapped", dropped(operand("nulls"))),
+        _in("conform._is_null_not_provided", dropped(operand("nulls"))),
     ),
     _fault(
         "former_columns_not_read",
@@ -391,7 +391,7 @@ _SOURCES = (
         "bad_value_is_null",
         "S26",
         "customer pass, partner pass",
-        _in("casts.cast", replaced(call("isNotNull"), "F.lit(False)")),
+        _in("casts.cast", replaced(call("isNull"), "F.lit(False)")),
     ),
     _fault(
         "impossible_times_accepted",
