@@ -230,6 +230,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "that has applied this commit; nothing was written",
         "load {dimension} first, which rebuilds it from {log}",
     ),
+    "DATA_FILES_LOST": Condition(
+        "data files of its newest version do not exist ({count}, for example {example}); expected all of them",
+        "restore these files from a backup; {repair}",
+    ),
     "FOREIGN_TABLE": Condition(
         "{table} was not created by this package, as it has no property {property}; expected a table of this package, "
         "or none; the table was not changed",
@@ -280,6 +284,12 @@ CONDITIONS: Mapping[str, Condition] = {
     "STORAGE_NOT_WRITABLE": Condition(
         "Spark cannot use it ({reason}); expected a folder or bucket that Spark can read and write",
         "correct the address or the permissions; a bucket also needs the jars of its file system in Spark",
+    ),
+    "FOLDER_NOT_EMPTY": Condition(
+        "the folder of {table} has files, but no table that Spark can read is there; expected an empty folder, or a "
+        "Delta table; nothing was written",
+        "restore its folder `_delta_log` from a backup, or register the folder in the catalog, if the table is to be "
+        "in one; or move the folder away, and load again",
     ),
     "NO_WAY_TO_WRITE": Condition(
         "neither replaceUsing nor MERGE works on a scratch table; expected Delta 4.0 or later; nothing was written",
@@ -430,6 +440,20 @@ CONDITIONS: Mapping[str, Condition] = {
         "cannot connect ({reason}); expected a running Spark Connect server",
         "start the server, or omit --remote and SCD_REMOTE: `scd dev` then starts a server, and other commands use an "
         "embedded Spark",
+    ),
+    "SERVER_HANDSHAKE": Condition(
+        "the server accepts connections, but {reason}; expected a Spark Connect server {expected}",
+        "correct the address",
+    ),
+    "SESSION_IS_REMOTE": Condition(
+        "this process has an open session at a Spark Connect server; expected none, as PySpark cannot use it and an "
+        "embedded Spark in one process",
+        "close that session first (`Pipeline.close`, `spark.stop`), pass `remote` here too, or use another process",
+    ),
+    "SESSION_IS_EMBEDDED": Condition(
+        "this process has an embedded Spark session; expected none, as PySpark cannot use it and a Spark Connect "
+        "server in one process",
+        "stop that session first (`Pipeline.close`, `spark.stop`), omit `remote` here, or use another process",
     ),
     "SERVER_ENDED": Condition(
         "the Spark Connect server ended while it started; expected it to run", "fix the error in its log:\n{log}"

@@ -6,7 +6,9 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +18,15 @@ from scd_pipeline.errors import SetupError
 from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, spark_conf
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline.spark.launch import launch_environment
-from scd_pipeline.spark.remote import require_server
+from scd_pipeline.spark.remote import redacted_address, require_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+"""The variable by which all functions of PySpark in a process address a Spark Connect server."""
+_connected: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+"""The sessions at Spark Connect servers, as PySpark does not list them."""
 _FUNCTION_CLASSES = ("functions", "org.apache.spark.sql.functions", "PythonUtils")
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
 
@@ -45,10 +51,12 @@ def local_spark(
         cores, shuffle_partitions, driver_memory, quick, extra: See `configuration.spark_conf`.
 
     Raises:
-        SetupError: This process already has a session without Delta, which no setting can fix; or a jar is missing.
+        SetupError: This process already has a session without Delta, which no setting can fix, or an open one at a
+            Spark Connect server; or a jar is missing.
     """
     from pyspark.sql import SparkSession
 
+    _leave_connect_mode()
     conf = spark_conf(
         jars=jars,
         warehouse=warehouse,
@@ -76,17 +84,22 @@ def connect_spark(url: str) -> SparkSession:
     Stop the session before its server: otherwise it retries at exit to tell the server that it ends.
 
     Raises:
-        SetupError: The address is malformed, or no server accepts connections at it.
+        SetupError: The address is malformed, no server answers at it, or this process has an embedded session.
     """
     require_server(url)
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    if SparkContext._active_spark_context is not None:
+        raise SetupError("SESSION_IS_EMBEDDED", redacted_address(url))
 
     _disable_query_logs()
     spark = SparkSession.builder.remote(url).create()
     if url.startswith(f"sc://{LOOPBACK}:"):
         # A server of this machine that refuses connections has ended: retry for half a minute, not for ten.
         spark.client.set_retry_policies([DefaultPolicy(max_retries=12, max_backoff=3000)])
+    _connected.add(spark)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     return spark
 
@@ -115,6 +128,21 @@ def open_spark(
     installed = installation or find_installation(environment)
     scratch = environment.cache_folder / "spark-warehouse"
     return local_spark(scratch, jars=installed.jars, java_home=installed.java_home, quick=quick, extra=extra)
+
+
+def _leave_connect_mode() -> None:
+    """Let PySpark use an embedded session again after the last session at a Spark Connect server.
+
+    A session at a server sets a variable of the process, which the end of the session does not remove.
+
+    Raises:
+        SetupError: This process has an open session at a server.
+    """
+    connect = sys.modules.get("pyspark.sql.connect.session")
+    other = connect.SparkSession.getActiveSession() if connect else None
+    if any(not session.is_stopped for session in (*_connected, *([other] if other else []))):
+        raise SetupError("SESSION_IS_REMOTE", "Spark session")
+    os.environ.pop(_CONNECT_MODE, None)
 
 
 class _CachedClass:

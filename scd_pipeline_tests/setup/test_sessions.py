@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -262,6 +263,73 @@ def test_a_server_that_does_not_answer_is_reported_at_once(url: str) -> None:
     with pytest.raises(SetupError) as error:
         session.connect_spark(url)
     assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", url)
+
+
+@pytest.mark.parametrize("options", ["use_ssl=true", "token=tOkEn"])
+def test_a_tls_address_of_a_server_without_tls_is_reported_at_once(remote: str, options: str) -> None:
+    if not remote:
+        pytest.skip("embedded tests have no server")
+    start = time.monotonic()
+    with pytest.raises(SetupError, match=r"no TLS connection .*; expected .* with TLS.*remove use_ssl") as error:
+        session.connect_spark(f"{remote}/;{options}")
+    assert (error.value.code, error.value.location) == ("SERVER_HANDSHAKE", remote)
+    assert time.monotonic() - start < 15
+
+
+def test_a_server_without_grpc_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
+    """It accepts connections and sends nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+        for url, fix in ((address, "append /;use_ssl=true"), (f"{address}/;use_ssl=true", "remove use_ssl")):
+            with pytest.raises(SetupError, match=fix) as error:
+                session.connect_spark(url)
+            assert (error.value.code, error.value.location) == ("SERVER_HANDSHAKE", address)
+    assert capfd.readouterr().err == ""
+
+
+# Opens pipelines of both kinds in one process, and prints the errors or the cities that it loaded.
+BOTH_KINDS = """
+import os, sys
+from pathlib import Path
+from scd_pipeline import Dimension, Pipeline, Source
+from scd_pipeline.errors import SetupError
+
+customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
+
+def load(name, **options):
+    try:
+        with Pipeline(Path(sys.argv[1]) / name, **options) as pipeline:
+            pipeline.load(customer, [{"id": "1", "city": name}], at="2024-01-01")
+            print([row["city"] for row in pipeline.current(customer).collect()])
+    except SetupError as error:
+        print(error.code)
+
+remote = sys.argv[2]
+os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+load("Bonn")
+if remote:
+    load("Kiel", remote=remote)
+    opened = Pipeline(Path(sys.argv[1]) / "Graz", remote=remote)
+    load("Linz")
+    opened.close()
+    load("Linz")
+    opened = Pipeline(Path(sys.argv[1]) / "Wien")
+    load("Ulm", remote=remote)
+    opened.close()
+    load("Ulm", remote=remote)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_uses_embedded_sessions_and_servers_one_after_the_other(remote: str, tmp_path: Path) -> None:
+    """Not at once: PySpark has one mode for all functions of a process."""
+    done = subprocess.run(
+        [sys.executable, "-c", BOTH_KINDS, str(tmp_path), remote], capture_output=True, text=True, check=False
+    )
+    expected = ["['Bonn']"]
+    if remote:
+        expected += ["['Kiel']", "SESSION_IS_REMOTE", "['Linz']", "SESSION_IS_EMBEDDED", "['Ulm']"]
+    assert (done.stdout.splitlines(), done.returncode) == (expected, 0), done.stderr
 
 
 @pytest.mark.slow
