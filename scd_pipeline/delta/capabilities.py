@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import uuid
 from dataclasses import asdict, dataclass
 
 from pyspark.sql import SparkSession
 
+from scd_pipeline.delta.scratch import scratch_table_path
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 from scd_pipeline.frames import local_frame
@@ -109,10 +109,12 @@ def current_engine(store: Table) -> str:
 
 def probe(spark: SparkSession, server: str, scratch_path: str) -> Capabilities:
     """Try the ways of writing on scratch tables, the faster one first: replacing one of two rows has to leave two."""
-    scratch = Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}")
-    replaces = _works(spark, scratch, "replace")
-    engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").select("engineInfo").collect()[0][0]
-    merges = not replaces and _works(spark, Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}"), "merge")
+    with scratch_table_path(scratch_path) as path:
+        scratch = Table(spark, "scratch", path)
+        replaces = _works(spark, scratch, "replace")
+        engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").select("engineInfo").collect()[0][0]
+    with scratch_table_path(scratch_path) as path:
+        merges = not replaces and _works(spark, Table(spark, "scratch", path), "merge")
     return Capabilities(server, engine, replaces, merges)
 
 

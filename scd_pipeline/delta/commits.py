@@ -128,6 +128,11 @@ class PipelineCommit:
         """Whether the table exists."""
         return self.newest >= 0
 
+    @property
+    def lacks_creation(self) -> bool:
+        """Whether a plain write seems to have created the table, which then has no properties: its first commit."""
+        return self.number > self.table_version >= 0
+
     def applied(self, upstream: str) -> HighWaterMark:
         """Return how far the table has applied an upstream table; commit 0 if it has not."""
         return self.high_water_marks.get(upstream, HighWaterMark())
@@ -281,10 +286,16 @@ def _history_columns() -> list[Column]:
         F.col("version"),
         F.col("userMetadata"),
         F.unix_micros("timestamp").alias("micros"),
-        F.col("operation"),
+        F.when(_is_creation(), "CREATE TABLE").otherwise(F.col("operation")).alias("operation"),
         restored.cast("bigint").alias("restored"),
         F.col("engineInfo"),
     ]
+
+
+def _is_creation() -> Column:
+    """Return whether a commit created an empty table as a clone, as `Table.create` may do."""
+    is_empty = F.col("operationMetrics")["sourceNumOfFiles"] == "0"
+    return (F.col("operation") == "CLONE") & (F.col("version") == 0) & is_empty
 
 
 def _foreign_after(rows: Sequence[Row], last: PipelineCommit, identifier: str) -> ForeignCommit | None:

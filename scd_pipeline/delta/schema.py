@@ -16,18 +16,27 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.history.schema import dimension_schema
+from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.texts import pluralize
 
 FORMAT = "scd_pipeline.format"
 APPEND_ONLY_PROPERTY = "delta.appendOnly"
 APPEND_ONLY_PROPERTIES = {APPEND_ONLY_PROPERTY: "true", "delta.enableDeletionVectors": "false"}
 """No row of such a table is deleted; with deletion vectors, planning a scan of it costs twice as much."""
+KEY_CONSTRAINT = "scd_business_key"
+"""The name of the CHECK constraint of `key_constraint`."""
+_CONSTRAINT = "delta.constraints."
+"""The beginning of the names of the properties of CHECK constraints; only CREATE TABLE can set them directly."""
+_STATISTICS = "delta.dataSkippingStatsColumns"
+_DEFAULT_STATISTICS = 32
+"""The number of columns of which Delta stores the minimum and maximum by default."""
 _UNCHANGEABLE_OPTIONS = (
     "key",
     "surrogate_key",
@@ -96,7 +105,30 @@ class RenameColumn:
         return f"rename column in {self.table}: {self.old} to {self.new}"
 
 
-SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn
+@dataclass(frozen=True, slots=True)
+class SetProperties:
+    """A schema step that sets table properties, after the steps that change columns."""
+
+    table: str
+    properties: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"set properties of {self.table}: {', '.join(self.properties)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """A schema step that adds a CHECK constraint, which all existing rows satisfy."""
+
+    table: str
+    name: str
+    condition: str
+
+    def __str__(self) -> str:
+        return f"add constraint to {self.table}: {self.name} CHECK ({self.condition})"
+
+
+SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn | SetProperties | AddConstraint
 
 
 def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -108,7 +140,34 @@ def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
         columns: Name and type of the columns by which queries skip files; those of a type without an order are omitted.
     """
     names = [quote_name(name) for name, ddl in columns if has_statistics(ddl)]
-    return {"delta.dataSkippingStatsColumns": ",".join(names)}
+    return {_STATISTICS: ",".join(names)}
+
+
+def statistics_properties(dimension: Dimension, declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the table property by which Delta stores no minimum and maximum of personal attributes (S31).
+
+    They would be readable in the transaction log. Without personal attributes there is no such property.
+
+    Args:
+        dimension: The declaration.
+        declared: The declared properties of the table, which may name the columns.
+    """
+    personal = [attribute for attribute in dimension.attributes if attribute.personal]
+    hidden = {name.casefold() for attribute in personal for name in (attribute.name, *attribute.generated_columns)}
+    if not hidden:
+        return {}
+    columns = [(name, ddl) for name, ddl, _ in stored_schema(dimension) if has_statistics(ddl)][:_DEFAULT_STATISTICS]
+    listed = _by_folded_name(declared).get(_STATISTICS.casefold())
+    if listed is not None:
+        columns = [(name.strip("` "), "string") for name in listed.split(",")]
+    others = [(name, ddl) for name, ddl in columns if name.casefold() not in hidden]
+    return skipping_columns(others or [(dimension.surrogate_key, "bigint")])
+
+
+def key_constraint(dimension: Dimension) -> dict[str, str]:
+    """Return the property of a table of versions by which only the unknown member has no business key (S23, S26)."""
+    keys = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in dimension.key_names)
+    return {_CONSTRAINT + KEY_CONSTRAINT: f"({keys}) OR {quote_name(dimension.surrogate_key)} = {UNKNOWN_KEY}"}
 
 
 def has_statistics(ddl: str) -> bool:
@@ -118,12 +177,53 @@ def has_statistics(ddl: str) -> bool:
 
 def declaration_properties(dimension: Dimension) -> dict[str, str]:
     """Return the declared table properties, and those with the format of the table and its declaration."""
-    return {**dimension.table_properties, FORMAT: "1", **StoredDeclaration.from_dimension(dimension).to_properties()}
+    declared = without_statistics(dimension, dimension.table_properties)
+    return {**declared, FORMAT: "1", **StoredDeclaration.from_dimension(dimension).to_properties()}
+
+
+def without_statistics(dimension: Dimension, declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the declared properties of a table without the one that `statistics_properties` replaces."""
+    replaced = {name.casefold() for name in statistics_properties(dimension, declared)}
+    return {name: value for name, value in declared.items() if name.casefold() not in replaced}
 
 
 def has_properties(properties: Mapping[str, str], expected: Mapping[str, str]) -> bool:
     """Return whether a table has the expected properties; Delta ignores the case of their names."""
     return _by_folded_name(expected).items() <= _by_folded_name(properties).items()
+
+
+def ensure_table(
+    table: Table,
+    last: PipelineCommit,
+    columns: Sequence[tuple[str, str, bool]],
+    properties: Mapping[str, str],
+    description: str,
+) -> None:
+    """Create a table if it does not exist; if a plain write created it, set its properties.
+
+    Args:
+        table: The table.
+        last: Its last pipeline commit.
+        columns: Name, type and nullability of each column.
+        properties: The properties.
+        description: The description.
+    """
+    if not last.exists:
+        table.create(columns, properties, description)
+    elif lacks_properties(table, last, properties):
+        table.set_properties(properties)
+
+
+def missing_constraint(table: str, dimension: Dimension, properties: Mapping[str, str]) -> list[SchemaStep]:
+    """Return the step that adds `key_constraint` to an existing table with these properties; none if it has it."""
+    ((name, condition),) = key_constraint(dimension).items()
+    has_constraint = name in _by_folded_name(properties)
+    return [] if has_constraint else [AddConstraint(table, name.removeprefix(_CONSTRAINT), condition)]
+
+
+def lacks_properties(table: Table, last: PipelineCommit, properties: Mapping[str, str]) -> bool:
+    """Return whether a plain write created a table without its properties; mostly answered without a query."""
+    return last.lacks_creation and not has_properties(table.properties(), properties)
 
 
 def _by_folded_name(properties: Mapping[str, str]) -> dict[str, str]:

@@ -15,8 +15,9 @@ from pyspark.sql.utils import is_remote
 
 from scd_pipeline.declaration.table_properties import V_ORDER
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
+from scd_pipeline.delta.scratch import scratch_table_path
 from scd_pipeline.delta_operations import CHANGES_NO_ROW, ENFORCE_TIME_TRAVEL_RETENTION
-from scd_pipeline.errors import ConflictError, UnsupportedDelta, UsageError, first_line
+from scd_pipeline.errors import ConflictError, SetupError, UnsupportedDelta, UsageError, first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.spark.settings import temporary_settings
 
@@ -42,6 +43,8 @@ _MISSING = (
     "PATH_NOT_FOUND",
     "is not a Delta table",
 )
+# Errors of a CREATE TABLE if the table exists, or if its folder is not empty.
+_FOLDER_IS_USED = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
 # Delta refuses a version that another writer has replaced, if it is old (`ENFORCE_TIME_TRAVEL_RETENTION`).
 _VERSION_EXPIRED = "DELTA_UNSUPPORTED_TIME_TRAVEL"
 _APP_ID = "spark.databricks.delta.write.txnAppId"
@@ -87,6 +90,7 @@ class Table:
     """A table by its name, at a path of its own or in a schema of the catalog.
 
     `replaces` is whether this server's Delta supports `replaceUsing` (S32); otherwise one MERGE has the same effect.
+    `scratch` is the folder of scratch tables.
     """
 
     spark: SparkSession
@@ -94,6 +98,7 @@ class Table:
     path: str | None
     schema: str | None = None
     replaces: bool = True
+    scratch: str = ""
 
     @property
     def identifier(self) -> str:
@@ -110,21 +115,49 @@ class Table:
     def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
         """Create the table if it does not exist, with deletion vectors unless a property turns them off.
 
+        A load that was killed while it created the table may have left its folder with an empty Delta log, which is
+        completed (S17).
+
         Args:
             columns: Name, type and nullability of each column.
             properties: The table properties.
             comment: The description of the table.
 
         Raises:
+            ConflictError: Another writer completed the same table at the same time.
+            SetupError: The folder of the table has files, but no Delta log.
             UsageError: Delta does not know a property.
         """
         ddl = ", ".join(f"{quote_name(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
-        all_properties = {_VECTORS: "true", **properties}
-        self._alter_properties(
-            f"CREATE TABLE IF NOT EXISTS {self.identifier} ({ddl}) USING delta COMMENT {sql_literal(comment)} "
-            "TBLPROPERTIES",
-            all_properties,
-        )
+        statement = f"CREATE TABLE {self.identifier} ({ddl}) USING delta COMMENT {sql_literal(comment)} TBLPROPERTIES"
+        try:
+            # With IF NOT EXISTS, Delta creates nothing in a folder with an empty Delta log, and raises no error.
+            self._alter_properties(statement, {_VECTORS: "true", **properties})
+        except Exception as error:
+            if not any(text in str(error) for text in _FOLDER_IS_USED):
+                raise
+            if not self.exists():
+                self._complete(columns, properties, comment)
+
+    def _complete(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
+        """Create the table in a folder with a Delta log without commits.
+
+        Only a clone can do that without replacing what another writer commits meanwhile. The clone of an empty table
+        has its columns and properties.
+        """
+        with scratch_table_path(self.scratch) as path:
+            template = Table(self.spark, self.name, path)
+            template.create(columns, properties, "")
+            try:
+                self._alter(f"CREATE TABLE IF NOT EXISTS {self.identifier} SHALLOW CLONE {template.identifier}")
+            except PySparkException as error:
+                if not any(text in str(error) for text in _FOLDER_IS_USED):
+                    raise
+                if not self.exists():
+                    location = f"table {self.name}"
+                    raise SetupError("FOLDER_NOT_EMPTY", location, table=self.identifier) from error
+        if comment:
+            self.set_properties({"comment": comment})
 
     def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
         """Add nullable columns.
@@ -148,6 +181,11 @@ class Table:
             UsageError: Delta does not know a property.
         """
         self._alter_properties(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES", properties)
+
+    def add_constraint(self, name: str, condition: str) -> None:
+        """Add a CHECK constraint, which Delta compares with all rows, unless the table has one of this name."""
+        if f"delta.constraints.{name}" not in self.properties():
+            self._alter(f"ALTER TABLE {self.identifier} ADD CONSTRAINT {quote_name(name)} CHECK ({condition})")
 
     def compact(self, z_order: Sequence[str] = ()) -> None:
         """Run OPTIMIZE, which changes no row.

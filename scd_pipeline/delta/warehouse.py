@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration.tables import KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
+from scd_pipeline.delta.scratch import remove_abandoned_tables
 from scd_pipeline.delta.table import Table, allow_earlier_versions, is_conflict, is_version_expired
 from scd_pipeline.errors import SetupError, first_line
 from scd_pipeline.expressions import quote_name
@@ -77,7 +78,8 @@ class Warehouse:
             UnsupportedDelta: Neither way of writing works on this server.
         """
         try:
-            return load_capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
+            remove_abandoned_tables(self._scratch)
+            return load_capabilities(self.spark, self._at_path(CAPABILITIES), self._scratch)
         except (PySparkException, Py4JJavaError) as error:
             if is_conflict(error) or is_version_expired(error) or is_checkpoint_lost(error):
                 raise  # a further attempt may succeed
@@ -85,12 +87,13 @@ class Warehouse:
 
     def table(self, name: str) -> Table:
         """Return a table by its name, for reading; `writable` returns one for writing."""
-        return Table(self.spark, name, None, self._table_schema(name)) if self.schema else self._at_path(name)
+        if not self.schema:
+            return self._at_path(name)
+        return Table(self.spark, name, None, self._table_schema(name), scratch=self._scratch)
 
     def writable(self, name: str) -> Table:
         """Return the table with the way of writing that this server supports (S32)."""
-        table = self.table(name)
-        return Table(table.spark, table.name, table.path, table.schema, self.capabilities.replaces)
+        return replace(self.table(name), replaces=self.capabilities.replaces)
 
     def writable_by(self, name: str, engine: str) -> Table:
         """Return the table with the way of writing that the engine of this session supports (S32).
@@ -111,7 +114,7 @@ class Warehouse:
             if not engine:
                 return replace(self.table(name), replaces=False)
             if engine != self.capabilities.engine:
-                self.capabilities = load_capabilities(self.spark, store, f"{self.path}/_scratch", engine=engine)
+                self.capabilities = load_capabilities(self.spark, store, self._scratch, engine=engine)
             self._confirmed = self.capabilities
         return self.writable(name)
 
@@ -154,14 +157,20 @@ class Warehouse:
             views = {row["viewName"] for row in rows if not row["isTemporary"]}
             return sorted(set(names) - views)
         folder = Path(self.path)
-        names = [log.parent.name for log in folder.glob("*/_delta_log")] if folder.is_dir() else []
+        logs = folder.glob("*/_delta_log") if folder.is_dir() else ()
+        # A load that was killed while it created a table may have left a log without commits.
+        names = [log.parent.name for log in logs if any(log.glob("*.json"))]
         return sorted(name for name in names if not name.startswith("_"))
 
     def _table_schema(self, name: str) -> str | None:
         return self.schemas.get(name.rpartition("_")[2], self.schema)
 
     def _at_path(self, name: str) -> Table:
-        return Table(self.spark, name, f"{self.path}/{name}")
+        return Table(self.spark, name, f"{self.path}/{name}", scratch=self._scratch)
+
+    @property
+    def _scratch(self) -> str:
+        return f"{self.path}/_scratch"
 
 
 def _quoted(schema: str) -> str:

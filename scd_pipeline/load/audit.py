@@ -31,7 +31,7 @@ from scd_pipeline.delta.audit_table import (
 )
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.schema import FORMAT
+from scd_pipeline.delta.schema import FORMAT, ensure_table
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
@@ -440,9 +440,9 @@ def _commit_before_last_used(audit: PipelineCommit, dimension: PipelineCommit) -
 def ensure_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """Return the audit, created if it does not exist."""
     audit = warehouse.writable(dimension.name + AUDIT_SUFFIX)
-    if not last.exists:
-        comment = f"Every change of an entity of {dimension.name}, with its cause"
-        audit.create(audit_schema(dimension), {FORMAT: "1", **audit_properties(dimension)}, comment)
+    properties = {FORMAT: "1", **audit_properties(dimension)}
+    comment = f"Every change of an entity of {dimension.name}, with its cause"
+    ensure_table(audit, last, audit_schema(dimension), properties, comment)
     return audit
 
 

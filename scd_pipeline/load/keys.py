@@ -15,7 +15,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.audit_table import with_change_types
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, FORMAT, require_pipeline_tables
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, FORMAT, ensure_table, require_pipeline_tables
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import foreign_commit_errors, is_other_table, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
@@ -146,10 +146,9 @@ def append_keys(
 def ensure_key_list(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """Return the key list, created if it does not exist."""
     keys = warehouse.writable(dimension.name + KEYS_SUFFIX)
-    if not last.exists:
-        columns = [(name, ddl, False) for name, ddl in keys_schema(dimension)]
-        comment = f"Every surrogate key that was ever assigned in {dimension.name}"
-        keys.create(columns, {FORMAT: "1", **APPEND_ONLY_PROPERTIES}, comment)
+    columns = [(name, ddl, False) for name, ddl in keys_schema(dimension)]
+    comment = f"Every surrogate key that was ever assigned in {dimension.name}"
+    ensure_table(keys, last, columns, {FORMAT: "1", **APPEND_ONLY_PROPERTIES}, comment)
     return keys
 
 

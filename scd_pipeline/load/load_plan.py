@@ -221,7 +221,9 @@ def build_plan(
         dimension_commit=state.commit,
         history_commit=state.history_commit,
         applied=state.applied,
-        schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns, state.columns_of_history)),
+        schema_steps=tuple(
+            schema_steps(state.dimension, state.log, state.columns, state.columns_of_history, state.properties)
+        ),
         results=intake.results,
         batches=intake.batches_to_append,
         change_records=change_records,

@@ -7,17 +7,23 @@ from collections.abc import Collection, Mapping, Sequence
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
-from scd_pipeline.delta.history_table import history_properties, set_history_properties
+from scd_pipeline.delta.history_table import history_properties, history_statistics, set_history_properties
 from scd_pipeline.delta.schema import (
     FORMAT,
     AddColumn,
+    AddConstraint,
     CreateTable,
     RenameColumn,
     SchemaStep,
+    SetProperties,
     column_steps,
     declaration_properties,
     has_properties,
+    key_constraint,
+    lacks_properties,
+    missing_constraint,
     renamed_columns,
+    statistics_properties,
 )
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -26,7 +32,11 @@ from scd_pipeline.history.schema import stored_schema
 
 
 def schema_steps(
-    dimension: Dimension, log: ChangeLog, existing: Collection[str], history: Collection[str] = ()
+    dimension: Dimension,
+    log: ChangeLog,
+    existing: Collection[str],
+    history: Collection[str] = (),
+    properties: Mapping[str, str] | None = None,
 ) -> list[SchemaStep]:
     """Return the steps that the log and the dimension need before they can store rows of this declaration (S20).
 
@@ -37,31 +47,59 @@ def schema_steps(
         log: Its change log.
         existing: The columns of the dimension's table; none if the table does not exist.
         history: The columns of its history table; none if the table does not exist.
+        properties: The properties of the dimension's table; without them, only columns are adapted.
     """
     return [
         *_log_steps(dimension, log),
         *_dimension_steps(dimension, existing),
         *_history_steps(dimension, history),
+        *(_steps_of_older_tables(dimension, history, properties) if properties else ()),
     ]
 
 
 def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
     name, columns = log.table.name, log_schema(dimension)
+    properties = {FORMAT: "1", **log_properties(dimension)}
     if log.columns:
-        return column_steps(name, log.columns, columns, renamed_columns(dimension.attributes, generated=False))
+        steps = column_steps(name, log.columns, columns, renamed_columns(dimension.attributes, generated=False))
+        is_incomplete = lacks_properties(log.table, log.commit, properties)
+        return [*steps, SetProperties(name, properties)] if is_incomplete else steps
     nullable = tuple((column, ddl, True) for column, ddl in columns)
     description = f"The change records of {dimension.name}, and the batches that they came with"
-    return [CreateTable(name, nullable, {FORMAT: "1", **log_properties(dimension)}, description)]
+    return [CreateTable(name, nullable, properties, description)]
+
+
+def _steps_of_older_tables(
+    dimension: Dimension, history: Collection[str], properties: Mapping[str, str]
+) -> list[SchemaStep]:
+    """Return the steps that give existing tables the constraint and the statistics that new tables have.
+
+    The dimension's table is altered last, so that its properties show that both tables have them.
+    """
+    steps: list[SchemaStep] = []
+    tables = [dimension.name + HISTORY_SUFFIX, dimension.name] if history else [dimension.name]
+    for table in tables:
+        steps += missing_constraint(table, dimension, properties)
+    if not has_properties(properties, _statistics(dimension)):
+        steps += [SetProperties(name, history_statistics(dimension)) for name in tables[:-1]]
+        steps.append(SetProperties(dimension.name, _statistics(dimension)))
+    return steps
+
+
+def _statistics(dimension: Dimension) -> dict[str, str]:
+    return statistics_properties(dimension, dimension.table_properties)
 
 
 def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
-    return _version_steps(dimension, dimension.name, existing, declaration_properties(dimension), dimension.description)
+    properties = {**declaration_properties(dimension), **_statistics(dimension)}
+    return _version_steps(dimension, dimension.name, existing, properties, dimension.description)
 
 
 def _history_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
     if not dimension.history_table:
         return []
-    properties, description = history_properties(dimension), f"The closed versions of {dimension.name}"
+    properties = {**history_properties(dimension), **history_statistics(dimension)}
+    description = f"The closed versions of {dimension.name}"
     return _version_steps(dimension, dimension.name + HISTORY_SUFFIX, existing, properties, description)
 
 
@@ -71,7 +109,7 @@ def _version_steps(
     """Return the steps of a table that stores versions."""
     columns = stored_schema(dimension)
     if not existing:
-        return [CreateTable(table, tuple(columns), properties, description)]
+        return [CreateTable(table, tuple(columns), {**properties, **key_constraint(dimension)}, description)]
     expected = [(name, ddl) for name, ddl, _ in columns]
     return column_steps(table, existing, expected, renamed_columns(dimension.attributes, generated=True))
 
@@ -126,3 +164,7 @@ def execute(step: SchemaStep, warehouse: Warehouse) -> None:
             table.add_columns([(step.name, step.type)])
         case RenameColumn():
             table.rename_column(step.old, step.new)
+        case AddConstraint():
+            table.add_constraint(step.name, step.condition)
+        case SetProperties():
+            table.set_properties(step.properties)

@@ -576,8 +576,8 @@ RULES: dict[str, Rule] = {
         """
         On request, the values of an entity would disappear from every query and, after the retention time, from the
         files. One part is built: the reasons in the quarantine, and plans, omit the values of attributes declared
-        `personal`. Errors, logs and the data that Dagster stores contain no value of a personal attribute. A key cannot
-        be personal.
+        `personal`. Errors, logs, the data that Dagster stores and the statistics in Delta's transaction logs contain no
+        value of a personal attribute. A key cannot be personal.
         """,
         built=False,
     ),

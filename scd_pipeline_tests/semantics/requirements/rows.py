@@ -29,28 +29,27 @@ ROWS: dict[str, str] = {
     "F1": (
         "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`. As "
         "in every dimension and fact, each row also has the reason, the source and the delivery of its change "
-        "(`change_reason`, `change_source`, `load_run_id`). The code is nullable, because the row of the unknown "
-        "member has none: each value could be that of a country, and Delta has no NOT NULL with an exception. Other "
-        "rows have a code."
+        "(`change_reason`, `change_source`, `load_run_id`). The row of the unknown member has no code; every other "
+        "row has one: CHECK (`country_code` IS NOT NULL OR `country_key` = -1)."
     ),
     "F2": (
         "`dim_player` has type 2 (`tier`, `home_property`, `risk_score` INT) and type 1 (`email`, `phone`): "
         "`player_key` BIGINT, validity window, `current_flag`, `version` INT, reason and source of the change, and a "
         "hash `_hash`; the table properties `delta.autoOptimize.optimizeWrite`, `delta.autoOptimize.autoCompact` and "
-        "`delta.enableChangeDataFeed` are true. The business key is nullable, as in F1."
+        "`delta.enableChangeDataFeed` are true. Only the unknown member has no business key, as in F1."
     ),
     "F3": (
         "One row of `dim_player` has types 0, 1, 2 and 3: `birth_date` has type 0, and `marketing_consent` type 3 with "
         "`previous_marketing_consent`. `marketing_consent_changed_at` is an additional column."
     ),
     "F4": (
-        "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`. The "
-        "business key is nullable, as in F1."
+        "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`. Only "
+        "the unknown member has no business key, as in F1."
     ),
     "F5": (
         "`dim_machine` in two tables: current rows, and closed versions in `dim_machine_history`. Both have the "
         "columns of a table of type 2, because together they are its rows. There is no `history_id`: the surrogate key "
-        "identifies a closed version. The business key is nullable, as in F1."
+        "identifies a closed version. Only the unknown member has no business key, as in F1."
     ),
     "F6": (
         "`game_title`, `denomination` and `location` of `dim_machine` have type 2, `manufacturer` has type 1 and "
@@ -62,17 +61,17 @@ ROWS: dict[str, str] = {
         "in `previous_eligibility_threshold`; `program_status` (pre-launch, active, sunset) has type 2; "
         "`current_program_name` and `current_admin_agency` have type 1, so that all versions have the latest ones. "
         "`funding_cap_usd` has type 6 with its default columns, so that `current_funding_cap_usd` is an additional "
-        "one. The business key is nullable, as in F1."
+        "one. Only the unknown member has no business key, as in F1."
     ),
     "F8": (
         "`dim_grant_recipient`: `legal_name`, `parent_org`, `status`, `address` and `risk_tier` have type 2; the key "
-        "`recipient_id`, such as a DUNS number or a UEI, is nullable, as in F1. A recipient debarred on 2024-03-01 was "
-        "active on 2024-02-29."
+        "`recipient_id`, such as a DUNS number or a UEI, is NULL only for the unknown member, as in F1. A recipient "
+        "debarred on 2024-03-01 was active on 2024-02-29."
     ),
     "F9": (
         "`dim_compliance_threshold` (CTR, SAR, W-2G) has `ctr_threshold` and `window_hours`, and is regulated: only "
-        "type 2 is accepted. Type 0 is rejected too, although it keeps the first value. The business key is nullable, "
-        "as in F1."
+        "type 2 is accepted. Type 0 is rejected too, although it keeps the first value. Only the unknown member has "
+        "no business key, as in F1."
     ),
     "F10": (
         "The audit has a row for each transition, with the keys before and after, the changed columns, lossless old "
@@ -147,7 +146,8 @@ ROWS: dict[str, str] = {
     ),
     "F32": (
         "Two versions with one 64-bit hash, of one run or with a stored one: the run fails before it writes and names "
-        "both; `key_salt` helps."
+        "both. Another `key_salt` helps; an existing table is then dropped and rebuilt from its change log, and its "
+        "facts store the new keys."
     ),
     "F33": (
         "A surrogate key never identifies another version: not after a return, a rebuild or a late change, and not if "

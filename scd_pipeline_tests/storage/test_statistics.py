@@ -1,0 +1,127 @@
+"""Statistics of columns and CHECK constraints of the tables, which Delta stores in their transaction logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta import schema
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load import schema_steps
+from scd_pipeline.load.run import load, plan
+from scd_pipeline.load.unknown_member import add_unknown_member
+from scd_pipeline_tests.semantics.specification import requirement
+from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
+
+STATISTICS, CONSTRAINT = "delta.dataSkippingStatsColumns", "delta.constraints.scd_business_key"
+GUEST = Dimension(
+    "dim_guest",
+    "id",
+    {
+        "city": 2,
+        "email": Attribute(1, personal=True),
+        "name": Attribute(3, personal=True),
+        "phone": Attribute(6, personal=True, previous=True),
+        "address": Attribute(2, type="struct<street:string>", personal=True),
+        "points": Attribute(2, type="int"),
+    },
+    Source("hotel", feed=Feed(format="parquet", effective_at="at"), bad_row_limit=1),
+    history_table=True,
+)
+PERSONAL = ("@mail", "Ann", "+43", "Street")
+
+
+def stay(number: int, **more: object) -> Delivery:
+    """Two guests with personal values of this number, and a bad row."""
+    guests = [
+        {
+            "id": key,
+            "at": datetime(2024, number, 1, tzinfo=timezone.utc),
+            "city": "Vienna",
+            "email": f"{key}{number}@mail",
+            "name": f"Ann{number}",
+            "phone": f"+43{number}",
+            "address": {"street": f"Street{number}"},
+            "points": points,
+            **more,
+        }
+        for key, points in (("a", "1"), ("b", "2"), ("c", "Ann"))
+    ]
+    return Delivery("hotel", str(number), frame=pa.Table.from_pylist(guests))
+
+
+def logged_values(warehouse: Warehouse, values: tuple[str, ...], *, after: int = -1) -> set[str]:
+    """Those of the values that commits after this table version, or checksums of them, contain."""
+    logs = [
+        path.read_bytes()
+        for suffix in ("json", "crc")
+        for path in Path(warehouse.path).glob(f"dim_*/_delta_log/*.{suffix}")
+        if path.stem.isdigit() and int(path.stem) > after
+    ]
+    assert logs
+    return {value for value in values if any(value.encode() in text for text in logs)}
+
+
+def test_personal_values_are_in_no_transaction_log(spark: SparkSession, warehouse: Path) -> None:
+    """Also not in that of a table that was created before the attribute was personal."""
+    opened = Warehouse(spark, warehouse)
+    load(opened, GUEST, [stay(1), stay(2)])
+    assert opened.table("dim_guest_history").read().count() == 2
+    assert logged_values(opened, (*PERSONAL, "Vienna")) == {"Vienna"}
+
+    more = replace(GUEST, attributes={**{a.name: a for a in GUEST.attributes}, "nick": Attribute(2, personal=True)})
+    load(opened, more, [stay(3, nick="Nick3")])
+    assert logged_values(opened, (*PERSONAL, "Nick3")) == set()
+    listed = opened.table("dim_guest").properties()[STATISTICS]
+    assert {"`city`", "`points`", "`id`", "`effective_from`"} < set(listed.split(","))
+
+
+def test_existing_tables_get_the_constraint_and_the_statistics_of_new_ones(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, tables = Warehouse(spark, warehouse), ("dim_guest", "dim_guest_history")
+    with monkeypatch.context() as patched:
+        for module in (schema, schema_steps):
+            patched.setattr(module, "statistics_properties", lambda *arguments: {})
+        patched.setattr(schema_steps, "history_statistics", lambda dimension: {})
+        patched.setattr(schema_steps, "key_constraint", lambda dimension: {})
+        load(opened, GUEST, [stay(1), stay(2)])
+    assert logged_values(opened, PERSONAL) == {"@mail", "Ann", "+43", "Street"}
+    before = max(opened.table(name).newest_version() for name in tables)
+
+    planned = plan(opened, GUEST, [stay(3)])
+    assert [str(step).partition(":")[0] for step in planned.schema_steps] == [
+        "add constraint to dim_guest_history",
+        "add constraint to dim_guest",
+        "set properties of dim_guest_history",
+        "set properties of dim_guest",
+    ]
+    load(opened, GUEST, [stay(3)])
+    for name in tables:
+        assert {STATISTICS, CONSTRAINT} < opened.table(name).properties().keys()
+    newest = [path for name in tables for path in (warehouse / name / "_delta_log").glob("*.json")]
+    added = [path.read_text() for path in newest if int(path.stem) > before]
+    assert added
+    assert not [text for text in added if any(f"{value}3" in text for value in ("Ann", "+43", "Street"))]
+    assert plan(opened, GUEST, [stay(4)]).schema_steps == ()
+
+
+@requirement("F1", "F2", "F4", "F5", "F7", "F8", "F9")
+def test_only_the_unknown_member_has_no_business_key(in_rome: Warehouse) -> None:
+    table = in_rome.table("dim_customer")
+    assert table.properties()[CONSTRAINT] == "(`id` IS NOT NULL) OR `customer_key` = -1"
+    rows = table.read()
+    with pytest.raises(Exception, match=r"DELTA_VIOLATE_CONSTRAINT.*CHECK constraint scd_business_key"):
+        rows.selectExpr("* EXCEPT (id)", "CAST(NULL AS STRING) AS id").write.format("delta").mode("append").save(
+            str(table.path)
+        )
+    assert add_unknown_member(in_rome, CUSTOMER) is not None
+    load(in_rome, CUSTOMER, [snapshot(2, {"a": "Oslo"})])
+    assert sorted(str(row["id"]) for row in history(in_rome)) == ["None", "a", "a"]
