@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
@@ -309,8 +309,19 @@ def _check_and_count_assigned(
     broken = union_all([violations(expected, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
     summary = "; ".join(sorted({f"{row[CHECK]}: {row[KEY]}" for row in broken}))
     if any(row[CHECK] in _COLLISIONS for row in broken):
-        raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)
+        details = {} if assigned is None else {"fix": _new_salt_of_existing_table(dimension)}
+        raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary, **details)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)
+
+
+def _new_salt_of_existing_table(dimension: Dimension) -> str:
+    """Return how to use another salt for a table that has surrogate keys already: they all change."""
+    tables = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
+    return (
+        f"declare another `key_salt` and drop {' and '.join([dimension.name, *tables])}: the next load rebuilds it "
+        "from its change log with other keys, and the next load of each fact stores these; copies of the old keys "
+        "elsewhere are then invalid"
+    )
 
 
 def _with_keys_of(rows: DataFrame, opened: DataFrame, dimension: Dimension) -> DataFrame:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Dimension, Fact, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import KeyCollision
+from scd_pipeline.errors import DeclarationError, KeyCollision
 from scd_pipeline.invariants.facts import duplicate_grain
-from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline.load.run import ingest_and_apply, load
+from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
@@ -51,6 +53,38 @@ def test_a_key_collision_with_a_stored_version_fails_the_run(spark: SparkSession
         ingest_and_apply(opened, CUSTOMER, [snapshot(2, {"a": "Rome", "b": "Oslo"})])
     assert [row["id"] for row in history(opened)] == ["a"]
     assert opened.table("dim_customer_changes").last_commit().number == 1
+
+
+@requirement("F32")
+def test_the_fix_of_a_collision_with_a_stored_version_resolves_it(spark: SparkSession, warehouse: Path) -> None:
+    """A stored table rejects another salt: all keys change, also those in facts and in the audit."""
+    opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    load(opened, order_fact(CUSTOMER), [ORDER])
+    both = snapshot(2, {"a": "Rome", "b": "Oslo"})
+    with pytest.raises(KeyCollision, match=r"another `key_salt` and drop dim_customer: the next load rebuilds it"):
+        load(opened, CUSTOMER, [both])
+    with pytest.raises(DeclarationError, match="key_salt"):
+        load(opened, salted("x"), [both])
+
+    shutil.rmtree(warehouse / "dim_customer")  # as the message says
+    load(opened, salted("x"), [both])
+    load(opened, order_fact(salted("x")), [])
+    keys = {row["id"]: row["customer_key"] for row in opened.table("dim_customer").read().collect()}
+    assert keys.keys() == {"a", "b", None} and keys["a"] != 7
+    assert [row["customer_key"] for row in opened.table("fct_order").read().collect()] == [keys["a"]]
+    checked = [salted("x"), order_fact(salted("x"))]
+    assert [str(result) for table in checked for result in check_table(opened, table) if not result.passed] == []
+
+
+def order_fact(dimension: Dimension) -> Fact:
+    source = Source("shop", feed=Feed())
+    return Fact("fct_order", {"order": "int"}, "at", {"customer": dimension}, source, measures={"amount": "int"})
+
+
+ORDER = Delivery(
+    "shop", "1", at=datetime(2024, 2, 1), frame=[{"order": 1, "at": datetime(2024, 1, 15), "id": "a", "amount": 5}]
+)
 
 
 def test_the_key_of_a_reserved_member_is_a_collision(spark: SparkSession, warehouse: Path) -> None:
