@@ -208,6 +208,10 @@ class HighWaterMarkError(LoadError):
     """A table has applied commits that its upstream table does not have: the upstream was lost or replaced."""
 
 
+class DataFilesLost(LoadError):
+    """Data files that a table needs do not exist."""
+
+
 class PipelineCommitMissing(LoadError):
     """The history of a table has no pipeline commit left."""
 

@@ -35,6 +35,21 @@ def repair_instructions(table: str, restore_statement: str, *, is_fact: bool = F
     return f"run {restore}, or drop the table: {REBUILT_BY[kind]}"
 
 
+def missing_files_instructions(table: str) -> str:
+    """Return how to recover a table without the data files that it has lost, and what cannot be recovered."""
+    kind = table_kind(table)
+    name = table.removesuffix(kind)
+    if kind == LOG_SUFFIX:
+        return (
+            f"no other table can rebuild them. Without a backup, first make sure that all deliveries of {name} still "
+            f"exist: the others cannot be recovered. Then drop every table of {name} and load all deliveries; "
+            "the facts of a dimension are loaded after it"
+        )
+    dropped = f"{table} and {name}" if kind == HISTORY_SUFFIX else table
+    rebuilt = REBUILT_BY[kind].rpartition("too; ")[2]
+    return f"or drop {dropped}: {rebuilt}"
+
+
 def log_repair_instructions(log: str) -> str:
     """Return how to repair a change log that has lost commits."""
     name = log.removesuffix(LOG_SUFFIX)

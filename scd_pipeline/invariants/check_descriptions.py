@@ -23,6 +23,7 @@ KEY_LIST_IS_COMPLETE = "key_list_is_complete"
 NO_FOREIGN_COMMITS = "no_foreign_commits"
 UPSTREAM_HAS_APPLIED_COMMITS = "upstream_has_applied_commits"
 TABLES_ARE_APPEND_ONLY = "tables_are_append_only"
+DATA_FILES_EXIST = "data_files_exist"
 GRAIN_IS_UNIQUE = "grain_is_unique"
 SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
 SURROGATE_KEYS_FIT_EVENT_TIME = "surrogate_keys_fit_event_time"
@@ -86,6 +87,7 @@ _DESCRIPTIONS = (
     CheckDescription(
         TABLES_ARE_APPEND_ONLY, "Change log, audit and key list are append-only: delta.appendOnly is set", ("S22",)
     ),
+    CheckDescription(DATA_FILES_EXIST, "Every data file of the newest version of each table exists", ("S17",)),
     CheckDescription(GRAIN_IS_UNIQUE, "The grain of a fact identifies one row", ("S23",)),
     CheckDescription(SURROGATE_KEYS_EXIST, "Every surrogate key that a fact stores exists in its dimension", ("S24",)),
     CheckDescription(

@@ -25,10 +25,11 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
+from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.history_table import write_versions
 from scd_pipeline.delta.upstream import log_mark
@@ -123,7 +124,8 @@ def plan(
             return build_plan(warehouse, table.as_dimension(), deliveries, fact_keys=keys)
         return build_plan(warehouse, table, deliveries)
 
-    planned = with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
+    with missing_files_reported(warehouse, _table_names(table)):
+        planned = with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
     return replace(planned, warnings=(*warnings, *planned.warnings))
 
 
@@ -160,11 +162,12 @@ def load(
         SetupError: One of the tables was not created by this package.
         ForeignCommitError: Another program changed the rows of one of the tables.
         HighWaterMarkError: One of the tables was lost or replaced.
+        DataFilesLost: A data file of one of the tables does not exist.
         KeyCollision: Two versions have the same surrogate key, or a version has a reserved one.
         InvariantViolated: The result would violate an invariant.
         SourceDataError: A delivery does not fit the declaration of its channel.
     """
-    with running_load(warehouse.spark) as running:
+    with missing_files_reported(warehouse, _table_names(table)), running_load(warehouse.spark) as running:
         context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, running)
         if isinstance(table, Fact):
             committed = _load_fact(context, table, deliveries)
@@ -172,6 +175,13 @@ def load(
             committed = _load_dimension(context, table, deliveries)
         compact_small_files(warehouse, committed.tables_to_compact, progress)
     return replace(committed.result, warnings=(*warnings, *committed.result.warnings))
+
+
+def _table_names(table: Dimension | Fact) -> list[str]:
+    """Return the names of all tables that a load reads."""
+    dimensions = table.dimensions if isinstance(table, Fact) else [table]
+    names = [name for dimension in dimensions for name in dimension.table_names]
+    return [table.name, table.name + LOG_SUFFIX, *names] if isinstance(table, Fact) else names
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
+from scd_pipeline.delta.data_files import missing_files_errors, missing_files_reported
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.repair_instructions import REBUILT_BY
@@ -24,13 +25,14 @@ from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import HighWaterMarkError, LoadError
+from scd_pipeline.errors import DataFilesLost, HighWaterMarkError, LoadError
 from scd_pipeline.expressions import all_of, col, readable_key
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
 from scd_pipeline.invariants.check_descriptions import (
     AUDIT_REBUILDS_DIMENSION,
+    DATA_FILES_EXIST,
     DELETES_ARE_IN_EFFECT,
     EXPECTED_VALUES_ARE_REPRODUCED,
     KEY_LIST_IS_COMPLETE,
@@ -63,6 +65,8 @@ Audit and keys prove only each other, because a dimension that is loaded without
 """
 
 
+_COMMIT_CHECKS = (NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
+"""The checks of the commits and properties of the tables of a dimension or a fact."""
 _APPEND_ONLY_SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
 """The suffixes of the tables of which no row is changed or deleted."""
 
@@ -110,17 +114,15 @@ class CheckResult:
 def check_names(table: Dimension | Fact) -> tuple[str, ...]:
     """Return the names of the checks of a dimension or a fact."""
     if isinstance(table, Fact):
-        return (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
+        return (*FACT_INVARIANTS, *_COMMIT_CHECKS, DATA_FILES_EXIST)
     others = (
         AUDIT_REBUILDS_DIMENSION,
         KEY_LIST_IS_COMPLETE,
-        NO_FOREIGN_COMMITS,
-        UPSTREAM_HAS_APPLIED_COMMITS,
-        TABLES_ARE_APPEND_ONLY,
+        *_COMMIT_CHECKS,
     )
     deletes = (DELETES_ARE_IN_EFFECT,) if table.existence_source.snapshot is not None else ()
     declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if table.expected_values else ()
-    return (*invariants(table), *others, *deletes, *declared)
+    return (*invariants(table), *others, *deletes, *declared, DATA_FILES_EXIST)
 
 
 class _Tables:
@@ -162,7 +164,7 @@ def check_dimension(
     """Check the invariants of a dimension, or some of them; one that cannot be evaluated yet is omitted.
 
     If other tables prove that a missing table of the dimension existed, a violation of `no_foreign_commits` names it:
-    it was removed, or a killed load did not create it.
+    it was removed, or a killed load did not create it. If a data file is lost, only `data_files_exist` is evaluated.
 
     Args:
         warehouse: The warehouse.
@@ -172,6 +174,13 @@ def check_dimension(
     Returns:
         A result for each invariant; none if the dimension was never loaded.
     """
+    names = dimension.table_names
+    return _with_data_files(warehouse, names, checks, lambda: _check_dimension(warehouse, dimension, checks))
+
+
+def _check_dimension(
+    warehouse: Warehouse, dimension: Dimension, checks: Collection[str] | None
+) -> tuple[CheckResult, ...]:
     name, tables = dimension.name, _Tables(warehouse)
     selected = [check for check in check_names(dimension) if checks is None or check in checks]
     if not {AUDIT_REBUILDS_DIMENSION, KEY_LIST_IS_COMPLETE, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
@@ -215,6 +224,12 @@ def check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None 
     Returns:
         A result for each invariant; none if the fact was never loaded.
     """
+    names = [fact.name, fact.name + LOG_SUFFIX]
+    dimensions = [name for dimension in fact.dimensions for name in dimension.table_names]
+    return _with_data_files(warehouse, names, checks, lambda: _check_fact(warehouse, fact, checks), dimensions)
+
+
+def _check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None) -> tuple[CheckResult, ...]:
     tables = _Tables(warehouse)
     stored = tables.newest(fact.name)
     if stored is None:
@@ -227,11 +242,42 @@ def check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None 
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, fact.name, [fact.name], errors),
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, fact.name, [log]),
     }
-    selected = [check for check in check_names(fact) if checks is None or check in checks]
+    names = (*FACT_INVARIANTS, *others)
+    selected = [check for check in check_names(fact) if check in names and (checks is None or check in checks)]
     return tuple(
         others[check]() if check in others else _check_fact_rows(warehouse, fact, stored, pinned, check)
         for check in selected
     )
+
+
+def _with_data_files(
+    warehouse: Warehouse,
+    names: Sequence[str],
+    checks: Collection[str] | None,
+    check_others: Callable[[], tuple[CheckResult, ...]],
+    upstream: Sequence[str] = (),
+) -> tuple[CheckResult, ...]:
+    """Return the results of all checks; only that of the data files if some are lost, as the others read them.
+
+    Args:
+        warehouse: The warehouse.
+        names: The tables of the dimension or the fact, its own first.
+        checks: The names of the invariants; None for all.
+        check_others: Evaluates the other checks.
+        upstream: Further tables that they read.
+    """
+    is_selected = checks is None or DATA_FILES_EXIST in checks
+    missing = missing_files_errors(warehouse, names) if is_selected else []
+    try:
+        with missing_files_reported(warehouse, [*names, *upstream]):
+            results = () if missing else check_others()
+    except DataFilesLost as error:
+        if not is_selected:
+            raise
+        results, missing = (), [error]
+    if not (is_selected and (results or missing)):
+        return results
+    return (*results, CheckResult(names[0], DATA_FILES_EXIST, len(missing), tuple(map(str, missing))))
 
 
 def _check_fact_rows(

@@ -20,6 +20,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SU
 from scd_pipeline.delta.audit_table import AUDIT_ID, repair_rows
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
+from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import FORMAT, declared_columns, foreign_table_error, require_same_declaration
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -129,6 +130,7 @@ def repair(
     Raises:
         SetupError: The dimension or its change log does not exist, or this package did not create it.
         DeclarationError: The tables were created by another declaration.
+        DataFilesLost: A data file of one of the tables does not exist.
         ForeignCommitError: Another program changed the change log or the audit, which a repair does not correct.
         HighWaterMarkError: The change log was lost.
         RetriesExhausted: Every attempt met a write conflict.
@@ -146,7 +148,8 @@ def repair(
         commit = _write(warehouse, stored, run_id)
         return replace(result, commit=commit, table_version=commit.table_version)
 
-    result = with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
+    with missing_files_reported(warehouse, dimension.table_names):
+        result = with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
     if result.commit is not None:
         record(warehouse, dimension, run_id=run_id, retry=retry)
     return result

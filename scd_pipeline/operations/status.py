@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select
 from scd_pipeline.deliveries.near_matches import NearMatches
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.data_files import missing_files_errors, missing_files_reported
 from scd_pipeline.delta.history_table import history_error
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
@@ -71,8 +72,8 @@ class TableStatus:
         audit_lag: The number of commits that the table has applied and the audit has not recorded.
         dimensions_ahead: For a fact, the dimensions that have changed since its last load.
         damage: What another program changed or removed, with the fix; until then every load fails.
-        unknown_members: For a fact, the number of rows with a key of the unknown member; None for a dimension or
-            before the first load.
+        unknown_members: For a fact, the number of rows with a key of the unknown member; None for a dimension, before
+            the first load, or if data files are lost.
     """
 
     table: str
@@ -108,7 +109,8 @@ def status(
 ) -> Status:
     """Return the status of dimensions and facts.
 
-    The cost is that of the past deliveries and of the names of the available ones.
+    The cost is that of the past deliveries, of the names of the available ones, and of the names of all data files.
+    Sources of a table whose change log has lost files are omitted.
 
     Args:
         now: The current time.
@@ -120,8 +122,12 @@ def status(
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
     for dimension, fact in row_dimensions:
-        sources += _source_statuses(warehouse, dimension, fact, now, plan_pending=plan_pending)
-        tables.append(_table_status(warehouse, dimension, fact))
+        names = [dimension.name, dimension.name + LOG_SUFFIX] if fact else dimension.table_names
+        missing = missing_files_errors(warehouse, names)
+        with missing_files_reported(warehouse, names):
+            if all(error.location != f"table {dimension.name}{LOG_SUFFIX}" for error in missing):
+                sources += _source_statuses(warehouse, dimension, fact, now, plan_pending=plan_pending)
+            tables.append(_table_status(warehouse, dimension, fact, missing))
     return Status(tuple(sources), tuple(tables))
 
 
@@ -225,13 +231,16 @@ def _pending(
         return replace(pending, results=(), problems=[f"all deliveries: {error}"])
 
 
-def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:
+def _table_status(
+    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, missing: Sequence[ScdError]
+) -> TableStatus:
     # Downstream tables are read before their upstream, which a concurrent load can only move ahead.
     recording = recorded_commits(warehouse, dimension) if fact is None else None  # a fact has no audit
     commit = warehouse.table(dimension.name).last_commit_or_zero()
     names = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
     histories = [warehouse.table(name).last_commit_or_zero() for name in names]
     pinned, errors = _pinned(warehouse, fact)
+    errors = [*missing, *errors]
     log = read_log(warehouse, dimension)
     applied = log_high_water_mark(log.commit, commit)
     recorded = recording.audit.applied(log.table.name).commit if recording else applied
@@ -250,7 +259,7 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
         audit_lag=sum(recorded < number <= applied for number in with_batches),
         dimensions_ahead=tuple(name for name, dimension in pinned.items() if dimension.is_newer_than(commit)),
         damage=tuple(dict.fromkeys(str(error) for error in errors)),
-        unknown_members=_unknown_members(warehouse, fact) if fact else None,
+        unknown_members=_unknown_members(warehouse, fact) if fact and not missing else None,
     )
 
 

@@ -56,7 +56,6 @@ def local_spark(
     """
     from pyspark.sql import SparkSession
 
-    _leave_connect_mode()
     conf = spark_conf(
         jars=jars,
         warehouse=warehouse,
@@ -66,6 +65,7 @@ def local_spark(
         quick=quick,
         extra=extra,
     )
+    _leave_connect_mode()
     builder = SparkSession.builder
     for name, value in conf.items():
         builder = builder.config(name, value)

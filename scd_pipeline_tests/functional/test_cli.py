@@ -447,7 +447,7 @@ def test_commands_alone_create_a_warehouse_from_declarations(
     assert code != 0
     assert any(line.startswith("dim_x: current_versions_are_open: failed (1): id=2") for line in lines)
     assert any(line.split()[1:] == ["windows_do_not_overlap", "passed", "0"] for line in lines)
-    assert lines[-1] == "14 checks: 11 passed, 3 failed"
+    assert lines[-1] == "15 checks: 12 passed, 3 failed"
 
 
 @pytest.mark.slow

@@ -45,13 +45,13 @@ sensors
   maintain_dim_legislator_after_backfill  maintain_dim_legislator_job
   scd_partitions                          adds partitions
 checks
-  dim_legislator      audit_rebuilds_dimension, checklist_is_complete, current_versions_are_open, key_list_is_complete,
-  dim_legislator      no_foreign_commits, one_current_version, surrogate_keys_are_not_reserved,
-  dim_legislator      surrogate_keys_are_unique, tables_are_append_only, upstream_has_applied_commits,
-  dim_legislator      version_numbers_are_consecutive, windows_are_not_empty, windows_do_not_overlap,
-  dim_legislator      windows_have_both_ends
-  fct_committee_seat  grain_is_unique, no_foreign_commits, surrogate_keys_exist, surrogate_keys_fit_event_time,
-  fct_committee_seat  tables_are_append_only, upstream_has_applied_commits
+  dim_legislator      audit_rebuilds_dimension, checklist_is_complete, current_versions_are_open, data_files_exist,
+  dim_legislator      deletes_are_in_effect, key_list_is_complete, no_foreign_commits, one_current_version,
+  dim_legislator      surrogate_keys_are_not_reserved, surrogate_keys_are_unique, tables_are_append_only,
+  dim_legislator      upstream_has_applied_commits, version_numbers_are_consecutive, windows_are_not_empty,
+  dim_legislator      windows_do_not_overlap, windows_have_both_ends
+  fct_committee_seat  data_files_exist, grain_is_unique, no_foreign_commits, surrogate_keys_exist,
+  fct_committee_seat  surrogate_keys_fit_event_time, tables_are_append_only, upstream_has_applied_commits
 """
 
 

@@ -302,6 +302,8 @@ RULES: dict[str, Rule] = {
             "before it writes, and the error names the fix ([Repair](how-to/repair-tables.md)).",
             "A load also fails before it writes if another program changed the rows of a table.",
             "A key list that was lost is rebuilt from the audit, in one commit.",
+            "A run may be killed while it creates a table: the next run creates the table, with all of its properties.",
+            "Check and status report data files that were deleted, and the error names what the table is rebuilt from.",
         ),
     ),
     "S18": Rule(

@@ -99,6 +99,7 @@ def data_without_a_commit(folder: Path) -> None:
 HALF_CREATED = (empty_log, files_of_a_commit, data_without_a_commit)
 
 
+@pytest.mark.rule("S17")
 @pytest.mark.usefixtures("each_warehouse_probes")
 def test_half_created_tables_are_created_again(spark: SparkSession, undisturbed: Warehouse, warehouse: Path) -> None:
     """Each of them, with its properties; a scratch table of the killed load is removed."""
