@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import parse_declarations
+from scd_pipeline.declaration import Dimension, Feed, Source, parse_declarations
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.early_times import early_time_warnings
@@ -371,3 +373,27 @@ def test_a_snapshot_covers_the_scope_of_flagged_rows_but_not_that_of_filtered_ro
     (batch,) = intake.accepted
     assert (batch.scope, batch.rows, batch.entities) == (("1:A", "1:B"), 2, 1)
     assert [row["shop"] for row in intake.rows.select("shop").collect()] == ["A"]
+
+
+@rule("S5")
+@pytest.mark.parametrize("bits", [(31, 32), (20, 32, 11)], ids=len)
+def test_the_stored_number_of_a_sequence_sorts_as_its_columns_do(spark: SparkSession, bits: tuple[int, ...]) -> None:
+    """NULL is before 0. The greatest values are those that fit; if all columns are NULL, there is no sequence."""
+    draw = random.Random(7)
+    values = [[None, 0, 1, 2 ** (width - 1), 2**width - 2, draw.randrange(2**width - 1)] for width in bits]
+    keys = list(itertools.product(*values))
+    names = [f"s{number}" for number in range(len(bits))]
+    feed = Feed(effective_at="at", sequence=names)
+    dimension = Dimension("dim_order", {"id": "int"}, {"city": 2}, Source("crm", feed=feed))
+    rows = [
+        {"id": number, "at": "2024-01-01", "city": "Bonn", **dict(zip(names, key, strict=True))}
+        for number, key in enumerate(keys)
+    ]
+    deliveries = [Delivery("crm", "1", frame=pa.Table.from_pylist(rows))]
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    stored = intake.rows.select("id", "_sequence").toArrow().to_pylist()
+    numbers = {keys[row["id"]]: row["_sequence"] for row in stored}
+    assert {key for key, number in numbers.items() if number is None} == {(None,) * len(bits)}
+    by_columns = sorted(keys, key=lambda key: [-1 if part is None else part for part in key])
+    assert sorted(keys, key=lambda key: numbers[key] or 0) == by_columns
+    assert len(set(numbers.values())) == len(keys)
