@@ -1,6 +1,7 @@
 """Deliveries that cannot be read as declared are rejected and reported; columns are read by their names.
 
-The plan decides about each delivery, so most tests plan the load and write nothing: `planned`.
+The plan decides about each delivery, so most tests plan the load and write nothing: `planned`. Where only the decisions
+matter, the deliveries alone are read: `judged`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries import discovery, tie_rules
+from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.arrow import to_arrow
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover, file_version
+from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.load.retry import ignore_progress
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -42,13 +46,18 @@ def planned(spark: SparkSession, folder: Path, dimension: Dimension, deliveries:
     return plan(Warehouse(spark, folder / "warehouse"), dimension, deliveries)
 
 
+def judged(spark: SparkSession, dimension: Dimension, deliveries: Sequence[Delivery]) -> IntakeResult:
+    """Return which deliveries a first load would accept or reject, without planning rows."""
+    return accept(spark, dimension, deliveries, (), run_id="", progress=ignore_progress)
+
+
 def write(folder: Path, files: dict[str, str]) -> None:
     """Write the files by their names."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def rejected(load_plan: LoadPlan) -> list[BatchResult]:
+def rejected(load_plan: LoadPlan | IntakeResult) -> list[BatchResult]:
     """Return the results of the batches that the load would reject."""
     return [batch for batch in load_plan.results if batch.outcome == "rejected"]
 
@@ -95,13 +104,13 @@ def test_a_file_with_a_declared_column_twice_is_rejected(spark: SparkSession, tm
     write(tmp_path, {f"c_{name}.csv": text for name, text in files.items()})
     source = Source("crm", feed="c_{date}.csv", columns={"phone": ["phone", "mobile"]})
     dimension = Dimension("dim_c", "id", {"phone": Attribute(2, missing="null")}, source)
-    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(batch.delivery, batch.code) for batch in load_plan.results] == [
+    intake = judged(spark, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(batch.delivery, batch.code) for batch in intake.results] == [
         ("2024-01-01", "DUPLICATE_COLUMN"),
         ("2024-01-02", ""),
         ("2024-01-03", "COLUMN_MISSING"),
     ]
-    assert rejected(load_plan)[0].details == {"columns": "phone and Phone"}
+    assert rejected(intake)[0].details == {"columns": "phone and Phone"}
 
 
 @pytest.mark.rule("S27")
@@ -113,8 +122,8 @@ def test_a_parquet_file_with_times_in_nanoseconds_is_rejected_with_its_columns(
     frame.to_parquet(tmp_path / "c_2024-01-02.parquet", coerce_timestamps="us")
     frame.to_parquet(tmp_path / "c_2024-01-03.parquet", use_deprecated_int96_timestamps=True)
     dimension = Dimension("dim_c", "id", {"seen": Attribute(2, type="timestamp")}, Source("crm", "c_{date}.parquet"))
-    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    (invalid,) = rejected(load_plan)
+    intake = judged(spark, dimension, discover(dimension, spark, base=tmp_path))
+    (invalid,) = rejected(intake)
     assert (invalid.delivery, invalid.code, invalid.details) == ("2024-01-01", "NANOSECONDS", {"columns": "seen"})
 
 
@@ -157,12 +166,12 @@ def test_a_column_of_empty_objects_is_not_missing(spark: SparkSession, tmp_path:
 
 @pytest.mark.rule("S27")
 @pytest.mark.parametrize("frame", [[], pd.DataFrame([])], ids=["list", "pandas"])
-def test_a_frame_without_rows_and_columns_changes_nothing(spark: SparkSession, tmp_path: Path, frame: object) -> None:
+def test_a_frame_without_rows_and_columns_changes_nothing(spark: SparkSession, frame: object) -> None:
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed()))
-    (result,) = planned(spark, tmp_path, dimension, [Delivery("crm", "1", at=utc(2024, 1, 1), frame=frame)]).results
+    (result,) = judged(spark, dimension, [Delivery("crm", "1", at=utc(2024, 1, 1), frame=frame)]).results
     assert (result.outcome, result.rows) == ("accepted", 0)
     snapshots = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot()))
-    (result,) = planned(spark, tmp_path, snapshots, [Delivery("crm", "1", at=utc(2024, 1, 1), frame=frame)]).results
+    (result,) = judged(spark, snapshots, [Delivery("crm", "1", at=utc(2024, 1, 1), frame=frame)]).results
     assert result.code == "COLUMN_MISSING", "a snapshot by mistake would delete every entity"
 
 
@@ -245,14 +254,14 @@ def test_a_table_version_without_its_files_is_missing(spark: SparkSession, tmp_p
     for file in before:
         file.unlink()
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(str(path), versions=True)))
-    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark))
+    intake = judged(spark, dimension, discover(dimension, spark))
     assert_same_rows(
         """
         | delivery | outcome  | code             |
         | '0'      | missing  | TABLE_VERSION_MISSING |
         | '1'      | accepted | ''               |
         """,
-        outcomes(load_plan.results),
+        outcomes(intake.results),
     )
 
 
@@ -662,12 +671,12 @@ def test_a_folder_of_files_with_different_headers_is_rejected(spark: SparkSessio
         (folder / "part-0.csv").write_text("id,city,email\n1,Graz,a@x.at\n")
         (folder / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
     dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot("c_{date}.csv")))
-    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(batch.outcome, batch.code) for batch in load_plan.results] == [
+    intake = judged(spark, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(batch.outcome, batch.code) for batch in intake.results] == [
         ("accepted", ""),
         ("rejected", "UNREADABLE_DELIVERY"),
     ]
-    assert "c_2024-02-01.csv/part-" in rejected(load_plan)[0].problem
+    assert "c_2024-02-01.csv/part-" in rejected(intake)[0].problem
 
 
 @pytest.mark.rule("S26")
@@ -695,10 +704,10 @@ def test_the_files_of_a_pattern_have_one_header(spark: SparkSession, tmp_path: P
         (tmp_path / str(month) / "part-0.csv").write_text("id,city,email\n1,Graz,a@x.at\n")
         (tmp_path / str(month) / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
     dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot(format="csv")))
-    load_plan = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, "csv") for month in (1, 2)])
-    outcomes = [(batch.outcome, batch.code) for batch in load_plan.results]
+    intake = judged(spark, dimension, [_pattern(tmp_path, month, "csv") for month in (1, 2)])
+    outcomes = [(batch.outcome, batch.code) for batch in intake.results]
     assert outcomes == [("accepted", ""), ("rejected", "UNREADABLE_DELIVERY")]
-    assert "2/part-1.csv" in rejected(load_plan)[0].problem
+    assert "2/part-1.csv" in rejected(intake)[0].problem
 
 
 def _pattern(folder: Path, month: int, format: str) -> Delivery:
