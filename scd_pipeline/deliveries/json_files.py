@@ -159,9 +159,9 @@ def read_json(
 
 def _value(token: Column, data_type: T.DataType) -> Column:
     """Return a value as expressions see it: text, or the nested value with all its leaves as text."""
-    if isinstance(data_type, T.StringType):
-        return json_text.to_text(token)
-    return F.from_json(json_text.without_marks(token), data_type.simpleString())
+    if isinstance(data_type, T.StructType | T.ArrayType):  # not as DDL, in which a name may need quotes
+        return F.from_json(json_text.without_marks(token), data_type)
+    return json_text.to_text(token)
 
 
 def indentation_hint(spark: SparkSession, channel: Snapshot | Feed, path: str) -> str:

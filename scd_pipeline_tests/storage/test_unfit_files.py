@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
@@ -82,7 +83,7 @@ RESERVED = ("_scd_line", "_scd_file", "_metadata", "_SCD")
 
 
 @pytest.mark.rule("S20")
-@pytest.mark.parametrize("file_format", ["csv", "quoted.csv", "parquet"])
+@pytest.mark.parametrize("file_format", ["csv", "quoted.csv", "parquet", "json"])
 def test_columns_with_reserved_names_are_undeclared(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
     """Each in two files, which are read together, and all in one."""
     deliveries = []
@@ -93,6 +94,8 @@ def test_columns_with_reserved_names_are_undeclared(spark: SparkSession, tmp_pat
         path = tmp_path / f"{number}.{file_format}"
         if file_format == "parquet":
             pq.write_table(table, path)
+        elif file_format == "json":
+            path.write_text(json.dumps(table.to_pylist()), encoding="utf-8")
         else:
             quoting = "needed" if file_format == "csv" else "all_valid"
             pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style=quoting, quoting_header=quoting))
@@ -100,7 +103,8 @@ def test_columns_with_reserved_names_are_undeclared(spark: SparkSession, tmp_pat
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed(format=file_format.rpartition(".")[2])))
     opened = Warehouse(spark, tmp_path / "warehouse")
     done = ingest_and_apply(opened, dimension, deliveries)
-    assert [result.undeclared for result in done.results] == [*((name,) for name in RESERVED for _ in (1, 2)), RESERVED]
+    undeclared = [tuple(sorted(result.undeclared)) for result in done.results]
+    assert undeclared == [*((name,) for name in RESERVED for _ in (1, 2)), tuple(sorted(RESERVED))]
     rows = opened.table("dim_c").read().select("id", "city").collect()
     assert sorted(map(tuple, rows)) == [(str(number), "Graz") for number in range(9)]
 
@@ -186,6 +190,6 @@ def test_a_name_with_a_dot_is_that_of_a_column_or_of_a_field(
     dimension = Dimension("dim_c", "id", {"city": 2, "zip": 1}, source)
     delivery = Delivery("crm", "1", at=AT, path=str(tmp_path / file))
     (result,) = ingest_and_apply(opened, dimension, [delivery]).results
-    assert (result.outcome, result.undeclared) == ("accepted", ())
+    assert (result.outcome, result.undeclared) == ("accepted", ()), result
     rows = opened.table("dim_c").read().select("id", "city", "zip").collect()
     assert sorted(map(tuple, rows)) == [("1", "Graz", "8010"), ("2", "Linz", "4020")]
