@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.deliveries.row_columns import FIELDS
@@ -70,6 +70,47 @@ def _to_spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         in_utc = column.cast(_map_leaves(column.type, lambda leaf: _to_spark_type(leaf, leaf)))
         return in_utc.cast(_map_leaves(in_utc.type, _timestamp_to_text))
     return converted.cast(_map_leaves(spark_type, _local_timestamp_to_text))
+
+
+def without_columns(frame: Any, names: Collection[str]) -> Any:
+    """Return a pandas DataFrame, a pyarrow Table, or a list of dicts without columns."""
+    import pyarrow
+
+    if isinstance(frame, list | tuple):
+        return [{name: value for name, value in row.items() if name not in names} for row in frame]
+    if isinstance(frame, pyarrow.Table):
+        return frame.select([name for name in frame.column_names if name not in names])
+    return frame[[name for name in frame.columns if str(name) not in names]]
+
+
+def is_convertible(frame: Any, name: str) -> bool:
+    """Return whether a column of a pandas DataFrame, a pyarrow Table, or a list of dicts can become an Arrow column."""
+    import pyarrow
+
+    try:
+        to_arrow(without_columns(frame, set(column_names(frame)) - {name}))
+    except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError):
+        return False
+    return True
+
+
+def unsupported_types(table: pyarrow.Table) -> dict[str, str]:
+    """Return the columns with types that Spark does not have, by their names."""
+    return {column.name: str(column.type) for column in table.schema if not _is_supported(column.type)}
+
+
+def _is_supported(data_type: pyarrow.DataType) -> bool:
+    import pyarrow
+
+    inner = [data_type.field(index).type for index in range(data_type.num_fields)]
+    types = pyarrow.types
+    unsupported = (types.is_time, types.is_float16, types.is_decimal256)
+    return not any(has_type(data_type) for has_type in unsupported) and all(map(_is_supported, inner))
+
+
+def to_spark_type(data_type: pyarrow.DataType) -> pyarrow.DataType:
+    """Return the Arrow type of the values that Spark reads for a type."""
+    return _map_leaves(data_type, _to_spark_type)
 
 
 def _map_leaves(

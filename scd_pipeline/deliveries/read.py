@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
-from scd_pipeline.deliveries.arrow import column_names, to_arrow
+from scd_pipeline.deliveries.arrow import column_names, is_convertible, to_arrow, unsupported_types, without_columns
 from scd_pipeline.deliveries.column_mapping import (
     ColumnMapping,
     is_in_expression,
@@ -38,6 +39,13 @@ from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.guarded import with_guarded_expressions
 from scd_pipeline.deliveries.json_files import has_only_nulls, json_fields, nested_columns
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
+from scd_pipeline.deliveries.parquet_files import (
+    NANOSECONDS,
+    REPEATED,
+    describe_problems,
+    local_files,
+    parquet_columns,
+)
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.readers import merged_fields, read_path, read_table, with_batch_columns
@@ -128,7 +136,7 @@ def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dim
             if _is_read_by_path(delivery):
                 shape = _shape(spark, delivery, dimension, layouts_by_number.get(delivery.number))
             else:
-                shape = _shape_of_one(spark, delivery, tables)
+                shape = _shape_of_one(spark, delivery, dimension, tables)
             by_shape.setdefault(shape.key, (shape, []))[1].append(delivery)
         except _Unreadable as error:
             failures.append((delivery, error))
@@ -184,8 +192,9 @@ def may_have_uncounted_rows(channel: Snapshot | Feed) -> bool:
     return bool(channel.rows or (isinstance(channel, Snapshot) and channel.deletes))
 
 
-_Tables = dict[str, tuple[StructField, ...] | None]
-"""The columns of Parquet tables by their paths; None if they have to be read from one of the files."""
+_Tables = dict[str, "_Shape"]
+"""The shapes of Parquet tables by their paths."""
+_Undeclared = Callable[[Sequence[str]], tuple[str, ...]]
 _Failures = list[tuple[PendingDelivery, _Unreadable]]
 
 
@@ -364,7 +373,8 @@ def _group(
     first = members[0]
     source = dimension.source(first.batch.source)
     with _translate_read_errors("UNREADABLE_DELIVERY"):
-        frame, reserved = _frame(spark, members, shape)
+        undeclared = partial(undeclared_columns, source=source, channel=first.channel, dimension=dimension)
+        frame, reserved = _frame(spark, members, shape, undeclared)
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if _may_lack_columns(first) and all(field.name in ADDED for field in fields):
@@ -533,28 +543,29 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension,
         if delivery.channel.is_json:
             fields, unread = _json_columns(spark, delivery, path, dimension)
             return _Shape((*key, StructType(fields).json(), *unread, *alone), fields=tuple(fields), unread=unread)
-        if columns := _parquet_columns(spark, Path(path)):
-            return _Shape((*key, columns))
-        if alone:
-            return _Shape((*key, *alone), fields=merged_fields(spark, delivery.channel, path))
-        return _Shape((*key, read_path(spark, delivery.channel, [path]).schema.json()))
+        return _parquet_shape(spark, delivery, path, alone, dimension)
 
 
-def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, tables: _Tables) -> _Shape:
+def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension, tables: _Tables) -> _Shape:
     """Return the shape of a frame, or of a version or a partition of a table, which no other delivery has.
 
     Args:
         spark: The session.
         delivery: The delivery.
-        tables: The columns of the Parquet tables of earlier deliveries, to which this function adds.
+        dimension: The declaration.
+        tables: The shapes of the Parquet tables of earlier deliveries, to which this function adds.
+
+    Raises:
+        _Unreadable: A declared column of a Parquet table cannot be read.
     """
     key, requested, channel = (*_key(delivery), str(delivery.number)), delivery.delivery, delivery.channel
     if requested.frame is not None or requested.partition is None or channel.format != "parquet":
         return _Shape(key)
     path = str(requested.path or channel.path)
     if path not in tables:
-        tables[path] = merged_fields(spark, channel, path)
-    return _Shape(key, fields=tables[path])
+        with _translate_read_errors("UNREADABLE_DELIVERY", path):
+            tables[path] = _parquet_shape(spark, delivery, path, ("table",), dimension)
+    return replace(tables[path], key=key)
 
 
 def _key(delivery: PendingDelivery) -> tuple[str, ...]:
@@ -599,40 +610,60 @@ def _check_unread(
         raise _Unreadable(code, columns=join_names(used))
 
 
-def _parquet_columns(spark: SparkSession, path: Path) -> str:
-    """Return the columns of a local Parquet file, or of a folder of such files with the same columns, as text.
+def _parquet_shape(
+    spark: SparkSession, delivery: PendingDelivery, path: str, alone: tuple[str, ...], dimension: Dimension
+) -> _Shape:
+    """Return what a delivery of Parquet files, or a table of them, has in common with others.
 
-    Empty if they have no columns in common, or the folder has folders: their names may have values.
+    The cost is that of reading the metadata of each file.
 
     Raises:
-        _Unreadable: A file has times that Spark does not read.
+        _Unreadable: Columns that the declaration uses cannot be read.
     """
-    files = [path] if path.is_file() else []
-    if path.is_dir():
-        files = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(("_", "."))]
-    if not files or not all(file.is_file() for file in files):
-        return ""
-    schemas, nanosecond_columns = set(), []
-    for file in files:
-        with pyarrow.parquet.ParquetFile(file) as opened:
-            schemas.add(json.dumps([[field.name, str(field.type)] for field in opened.schema_arrow]))
-            nanosecond_columns += _nanosecond_columns(opened.schema)
-    if nanosecond_columns and str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() != "true":
-        raise _Unreadable("NANOSECONDS", columns=join_names(list(dict.fromkeys(nanosecond_columns))))
-    return schemas.pop() if len(schemas) == 1 else ""
+    key, channel, source = _key(delivery), delivery.channel, dimension.source(delivery.batch.source)
+    files = local_files(Path(path)) if channel.format == "parquet" else []
+    reads_nanoseconds = str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() == "true"
+    columns = parquet_columns(files, reads_nanoseconds=reads_nanoseconds)
+    merged = None
+    if not columns.problems:
+        texts = {json.dumps([[field.name, str(field.type)] for field in schema]) for schema in columns.schemas}
+        is_flat = all(file.parent in (Path(path), Path(path).parent) for file in files)
+        if len(texts) == 1 and is_flat:
+            return _Shape((*key, *texts))
+        if not alone:
+            return _Shape((*key, read_path(spark, channel, [path]).schema.json()))
+        merged = merged_fields(spark, channel, path)
+    # Spark reads the columns of one file if it cannot merge those of all, or must not.
+    conflicting = {} if merged or channel.reader_options.get("mergeSchema") == "false" else columns.conflicting
+    problems = {**conflicting, **columns.problems}
+    undeclared = undeclared_columns(list(problems), source, channel, dimension)
+    _check_readable({name: problem for name, problem in columns.problems.items() if name not in undeclared})
+    if not undeclared:
+        return _Shape((*key, *alone), fields=merged)
+    fields, without_type = columns.fields(undeclared)
+    _check_unread("COLUMN_TYPE", without_type, source, channel, dimension)
+    unread = (*undeclared, *without_type)
+    return _Shape((*key, StructType(list(fields)).json(), *unread, *alone), fields=fields, unread=unread)
 
 
-def _nanosecond_columns(schema: pyarrow.parquet.ParquetSchema) -> list[str]:
-    """Return the columns with times in nanoseconds. Spark reads those of the older type INT96, which Arrow shows so."""
-    columns = [schema.column(number) for number in range(len(schema))]
-    return [
-        column.path.partition(".")[0]
-        for column in columns
-        if column.physical_type == "INT64" and "timeUnit=nanoseconds" in str(column.logical_type)
-    ]
+def _check_readable(problems: Mapping[str, str]) -> None:
+    """Check that no column of Parquet files has a problem.
+
+    Raises:
+        _Unreadable: Some have.
+    """
+    by_kind = {kind: [name for name, each in problems.items() if each == kind] for kind in (NANOSECONDS, REPEATED)}
+    if by_kind[NANOSECONDS]:
+        raise _Unreadable("NANOSECONDS", columns=join_names(by_kind[NANOSECONDS]))
+    if by_kind[REPEATED]:
+        raise _Unreadable("DUPLICATE_COLUMN", columns=join_names(by_kind[REPEATED]))
+    if problems:
+        raise _Unreadable("COLUMN_TYPE", reason=f"Spark does not read {describe_problems(problems)}")
 
 
-def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> tuple[DataFrame, tuple[str, ...]]:
+def _frame(
+    spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape, undeclared: _Undeclared
+) -> tuple[DataFrame, tuple[str, ...]]:
     """Return the rows of the members as delivered, and the delivered columns with reserved names, which they lack.
 
     `_scd_file` has the file of each row if there are several members.
@@ -646,7 +677,8 @@ def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     is_in_order = first.channel.has_row_order
     if first.delivery.frame is not None:
         reserved = _reserved(column_names(first.delivery.frame))
-        return _to_spark_frame(spark, first.delivery.frame, is_in_order=is_in_order), reserved
+        frame, unread = _to_spark_frame(spark, first.delivery.frame, undeclared, is_in_order=is_in_order)
+        return frame, (*reserved, *unread)
     if not _is_read_by_path(first):
         table = read_table(spark, first.channel, first.delivery, changes_only=first.changes_only, fields=shape.fields)
         return _without_reserved(table)
@@ -681,33 +713,63 @@ def _has_several_files(frame: DataFrame, paths: Sequence[str]) -> bool:
     return not all(Path(path).is_file() for path in paths) and len(frame.inputFiles()) > len(set(paths))
 
 
-def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> DataFrame:
-    """Return a DataFrame or a pyarrow Table as a Spark DataFrame; `is_in_order` adds the order of its rows.
+def _to_spark_frame(
+    spark: SparkSession, frame: Any, undeclared: _Undeclared, *, is_in_order: bool
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return a DataFrame or a pyarrow Table as a Spark DataFrame, and its undeclared columns that cannot be read.
+
+    Args:
+        spark: The session.
+        frame: The frame.
+        undeclared: Returns those of some columns that the declaration does not use.
+        is_in_order: Whether to add the order of its rows.
 
     Raises:
-        _Unreadable: Spark cannot have its columns. The messages of pandas and Arrow repeat values, so they are not
-            shown (S31).
+        _Unreadable: Spark cannot have its declared columns.
     """
     names = column_names(frame)
     folded = [name.casefold() for name in names]
-    if repeated := [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]:
-        raise _Unreadable("DUPLICATE_COLUMN", columns=join_names(repeated))
+    repeated = [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]
+    unread = undeclared(repeated)
+    if used := [name for name in repeated if name not in unread]:
+        raise _Unreadable("DUPLICATE_COLUMN", columns=join_names(used))
     if hasattr(frame, "sparkSession"):
         if is_in_order:
             raise _Unreadable("NO_ROW_ORDER", input="a Spark DataFrame")
-        return _without_reserved(frame)[0]
+        return _without_reserved(frame.drop(*unread) if unread else frame)[0], unread
+    table, unconvertible = _to_arrow(without_columns(frame, unread) if unread else frame, undeclared)
+    table = table.drop_columns([name for name in _reserved(names) if name in table.column_names])
+    unsupported = unsupported_types(table)
+    dropped = undeclared(list(unsupported))
+    if required := {name: data_type for name, data_type in unsupported.items() if name not in dropped}:
+        raise _Unreadable("COLUMN_TYPE", reason=f"Spark does not read {describe_problems(required)}")
+    table = table.drop_columns(list(dropped))
     try:
-        table = to_arrow(frame).drop_columns(list(_reserved(names)))
-    except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
-        named = _ARROW_COLUMN.fullmatch(str(error.args[-1])) if len(error.args) > 1 else None
-        column = f"column {named['name']}" if named else "a column"
-        reason = f"the values of {column} have several types ({type(error).__name__})"
-        raise _Unreadable("COLUMN_TYPE", reason=reason) from None
-    try:
-        return _in_row_order(spark, table) if is_in_order else arrow_frame(spark, table)
+        rows = _in_row_order(spark, table) if is_in_order else arrow_frame(spark, table)
     except PySparkTypeError as error:
         reason = f"Spark does not support the type of a column: {first_line(error)}"
         raise _Unreadable("COLUMN_TYPE", reason=reason) from error
+    return rows, (*unread, *unconvertible, *dropped)
+
+
+def _to_arrow(frame: Any, undeclared: _Undeclared) -> tuple[pyarrow.Table, tuple[str, ...]]:
+    """Return a frame as an Arrow table, and the undeclared columns that cannot be in it.
+
+    Raises:
+        _Unreadable: A declared column cannot be converted. The messages of pandas and Arrow repeat values, so they are
+            not shown (S31).
+    """
+    try:
+        return to_arrow(frame), ()
+    except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+        unread = tuple(name for name in undeclared(column_names(frame)) if not is_convertible(frame, name))
+        if not unread:
+            named = _ARROW_COLUMN.fullmatch(str(error.args[-1])) if len(error.args) > 1 else None
+            column = f"column {named['name']}" if named else "a column"
+            reason = f"the values of {column} have several types ({type(error).__name__})"
+            raise _Unreadable("COLUMN_TYPE", reason=reason) from None
+    table, others = _to_arrow(without_columns(frame, unread), undeclared)
+    return table, (*unread, *others)
 
 
 def _in_row_order(spark: SparkSession, table: pyarrow.Table) -> DataFrame:
