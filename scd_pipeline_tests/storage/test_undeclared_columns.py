@@ -81,8 +81,8 @@ def frames() -> dict[str, Any]:
 
 @pytest.mark.rule("S20")
 def test_undeclared_columns_that_cannot_be_read_are_reported(spark: SparkSession, tmp_path: Path) -> None:
-    given = deliveries(tmp_path) + [Delivery("crm", name, at=AT, frame=frame) for name, frame in frames().items()]
-    done = plan(Warehouse(spark, tmp_path / "warehouse"), dimension(), given)
+    from_python = [Delivery("crm", name, at=AT, frame=frame) for name, frame in frames().items()]
+    done = plan(Warehouse(spark, tmp_path / "warehouse"), dimension(), [*deliveries(tmp_path), *from_python])
     assert {batch.delivery: batch.problem for batch in done.results if batch.outcome != "accepted"} == {}
     missing = {batch.delivery: batch.undeclared for batch in done.results if "note" not in batch.undeclared}
     assert missing == {}
@@ -95,8 +95,8 @@ def test_undeclared_columns_that_cannot_be_read_are_reported(spark: SparkSession
 
 @pytest.mark.rule("S20")
 def test_the_error_of_a_declared_column_names_it(spark: SparkSession, tmp_path: Path) -> None:
-    given = deliveries(tmp_path) + [Delivery("crm", name, at=AT, frame=frame) for name, frame in frames().items()]
-    done = plan(Warehouse(spark, tmp_path / "warehouse"), dimension(note=1), given)
+    from_python = [Delivery("crm", name, at=AT, frame=frame) for name, frame in frames().items()]
+    done = plan(Warehouse(spark, tmp_path / "warehouse"), dimension(note=1), [*deliveries(tmp_path), *from_python])
     rejected: dict[str, BatchResult] = {batch.delivery: batch for batch in done.results if batch.outcome == "rejected"}
     for name, (code, text) in PROBLEMS.items():
         assert (rejected[name].code, text in rejected[name].problem) == (code, True), rejected[name].problem
