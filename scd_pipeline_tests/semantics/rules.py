@@ -351,6 +351,10 @@ RULES: dict[str, Rule] = {
         """,
         (
             "A feed with `updates: partial` may lack the column of any attribute, which is then not provided.",
+            "A delivered column with the name of one that readers add, such as `_scd_line` or `_metadata`, is "
+            "undeclared. If the declaration reads it, the delivery is rejected with its name.",
+            "Messages name undeclared columns, except for names that may be values, such as an address or a number: "
+            "of these they give the number and the lengths (S31).",
             "The first NULL of an attribute that was not provided before opens no version and is not counted as a "
             "change.",
             "A declaration that no longer names an attribute of the table is rejected: retire the attribute, or name "
