@@ -15,10 +15,13 @@ from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration.debezium import UNAVAILABLE
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
-from scd_pipeline.deliveries.row_fields import RowFields
+from scd_pipeline.deliveries.row_fields import RowFields, inner_type
 from scd_pipeline.expressions import quote_name
 
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'")
+
+_PATH = re.compile(r"`?(?P<column>\w+)`?(?P<steps>(?:\.`?\w+`?|\['[^'\\]+'\])+)")
+_STEP = re.compile(r"\.`?(\w+)`?|\['([^'\\]+)'\]")
 
 _TypedColumn = tuple[DeclaredColumn, T.DataType]
 
@@ -40,6 +43,7 @@ class ColumnMapping:
         row_fields: The fields that its rows may lack.
         required: The columns that the expression of a key column, an attribute or a column of the channel names; a row
             that lacks one of them lacks the attribute.
+        paths: The column and the names inside of it, of those expressions that are nothing but such a path.
         lacking: The provided attributes whose fields all of its rows lack.
         sparse: The provided attributes that a row may leave out.
     """
@@ -53,6 +57,7 @@ class ColumnMapping:
     guarded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     row_fields: RowFields = field(default_factory=RowFields)
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lacking: frozenset[str] = frozenset()
     sparse: tuple[str, ...] = ()
 
@@ -63,6 +68,13 @@ class ColumnMapping:
     def fails(self, name: str) -> Column:
         """Return whether the expression of this name fails for the row."""
         return F.col(self.guarded[name][1]) if name in self.guarded else F.lit(False)
+
+    def has_path(self, name: str) -> Column | None:
+        """Return whether a row has the value of an expression that is a path; None if each row has it."""
+        path = self.paths.get(name)
+        types = {field.name.lower(): field.dataType for field in self.fields}
+        data_type = types.get(path[0].lower()) if path else None
+        return self.row_fields.has_path(path, data_type) if path and data_type is not None else None
 
     @property
     def line(self) -> Column:
@@ -103,14 +115,13 @@ class _Delivered:
         return (replace(declared, from_=tuple(names)), data_type) if is_by_row else matches[0]
 
     def _existing(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
-        """Return the column of this name; without one, the field inside of a struct at this path, as an expression."""
+        """Return the column of this name; without one, the value inside of a column at this path, as an expression."""
         if name.lower() in self.types:
             return replace(declared, from_=(name,)), self.types[name.lower()]
         first, *fields = name.split(".")
         data_type = self.types.get(first.lower())
         for field_name in fields:
-            inner = data_type.fields if isinstance(data_type, T.StructType) else []
-            data_type = next((f.dataType for f in inner if f.name.lower() == field_name.lower()), None)
+            data_type = data_type and inner_type(data_type, field_name)
         if data_type is None:
             return None
         path = ".".join(quote_name(part) for part in (first, *fields))
@@ -169,7 +180,8 @@ def map_columns(
         if column is not None:
             columns[attribute.name] = column
     provided = [attribute for attribute in attributes if attribute.name in columns]
-    sparse = [a.name for a in provided if _is_sparse(a, columns[a.name][0], channel, delivered.row_fields)]
+    paths = {name: path for name, (column, _) in columns.items() if (path := _path(column.expression or ""))}
+    sparse = [a.name for a in provided if _is_sparse(a, columns[a.name][0], channel, delivered, paths)]
     names = [*(field.name for field in own), *unread]
     return ColumnMapping(
         own,
@@ -179,6 +191,7 @@ def map_columns(
         any(field.name == LINE for field in fields),
         columns,
         row_fields=delivered.row_fields,
+        paths=paths,
         required={name: _named_columns(column.expression or "", own) for name, (column, _) in columns.items()},
         lacking=frozenset(lacking),
         sparse=tuple(sparse),
@@ -204,10 +217,16 @@ def _decides_by_row(delivered: _Delivered, channel: Snapshot | Feed) -> bool:
     return bool(delivered.row_fields.fields) and isinstance(channel, Feed) and bool(channel.deletes)
 
 
-def _is_sparse(attribute: Attribute, column: DeclaredColumn, channel: Snapshot | Feed, row_fields: RowFields) -> bool:
+def _is_sparse(
+    attribute: Attribute,
+    column: DeclaredColumn,
+    channel: Snapshot | Feed,
+    delivered: _Delivered,
+    paths: Mapping[str, tuple[str, ...]],
+) -> bool:
     """Return whether a row may leave out an attribute of which other rows of its delivery provide a value."""
-    may_lack_field = bool(row_fields.fields) and missing_rule(attribute, channel) == "not_provided"
-    return may_lack_field or bool(column.not_provided_values)
+    may_lack = bool(delivered.row_fields.fields) or attribute.name in paths
+    return (may_lack and missing_rule(attribute, channel) == "not_provided") or bool(column.not_provided_values)
 
 
 def undeclared_columns(
@@ -228,6 +247,13 @@ def is_in_expression(name: str, source: Source, channel: Snapshot | Feed) -> boo
     expressions = [*(column.expression or "" for column in source.columns.values()), *channel.expressions, *paths]
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
     return any(pattern.search(expression) for expression in expressions)
+
+
+def _path(expression: str) -> tuple[str, ...]:
+    """Return the column and the names inside of it if an expression is such a path, as `a.b` or `a['b']`; else none."""
+    match = _PATH.fullmatch(expression.strip())
+    steps = _STEP.findall(match["steps"]) if match else []
+    return (match["column"], *(name or key for name, key in steps)) if match else ()
 
 
 def _named_columns(expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:

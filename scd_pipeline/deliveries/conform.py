@@ -191,7 +191,8 @@ class _CastColumn:
     """A column to cast: its mapping, its delivered and its declared type, and how a bad value is treated.
 
     `is_sequence` is true for a part of a sequence. `fields` are the fields that a row may lack, `required` the columns
-    that an expression needs, and `missing` is what happens if a row lacks the column.
+    that an expression needs, `has_path` is whether a row has the value at a path, and `missing` is what happens if a
+    row lacks the column.
     """
 
     declared: DeclaredColumn
@@ -204,6 +205,7 @@ class _CastColumn:
     required: tuple[str, ...] = ()
     missing: str = "null"
     is_lacking: bool = False
+    has_path: Column | None = None
 
     @property
     def delivered(self) -> Column:
@@ -225,14 +227,16 @@ class _CastColumn:
         if self.is_lacking:
             return F.lit(False)
         if self.declared.expression:
-            return self.fields.has_all(self.required)
+            has_columns = self.fields.has_all(self.required)
+            return has_columns if self.has_path is None else has_columns & self.has_path
         return any_of([self.fields.has(name) for name in self.declared.from_])
 
     @property
     def may_be_absent(self) -> bool:
         """Whether a row may lack the column."""
         names = self.required if self.declared.expression else self.declared.from_
-        return self.is_lacking or any(self.fields.lacks(name) for name in names)
+        lacks_column = any(self.fields.lacks(name) for name in names)
+        return self.is_lacking or lacks_column or self.has_path is not None
 
     def cast(self, zone: str) -> Cast:
         """Return the value as the declared type; `zone` is that of times without one."""
@@ -302,6 +306,7 @@ def _columns_to_cast(
                 required=mapping.required.get(attribute.name, ()),
                 missing=missing_rule(attribute, channel),
                 is_lacking=attribute.name in mapping.lacking,
+                has_path=mapping.has_path(attribute.name),
             )
     parts = [sequence_part(index) for index in range(len(channel.sequence_columns))]
     channel_columns = dict.fromkeys(parts, parse_type(channel.sequence_type))

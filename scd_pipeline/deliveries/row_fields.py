@@ -13,8 +13,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.row_columns import FIELDS
-from scd_pipeline.expressions import all_of
+from scd_pipeline.expressions import all_of, col
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,44 @@ class RowFields:
         """Return whether a row has all of the fields."""
         return all_of([self.has(name) for name in names if self.lacks(name)])
 
+    def has_path(self, path: Sequence[str], data_type: T.DataType) -> Column | None:
+        """Return whether objects and maps at a path have the next name in it; None if they always have.
+
+        An object that is NULL lacks nothing.
+
+        Args:
+            path: A column, and the names inside of it.
+            data_type: The type of the column.
+        """
+        token, value, conditions = self.token(path[0]), col(path[0]), []
+        for name in path[1:]:
+            key = _field_name(data_type, name)
+            if token is not None:
+                inner = F.from_json(token, T.StructType([T.StructField(key, T.StringType())]))[key]
+                conditions.append(json_text.is_null(token) | inner.isNotNull())
+                token = inner
+            elif isinstance(data_type, T.MapType):
+                conditions.append(value.isNull() | F.map_contains_key(value, F.lit(key)))
+            value, data_type = value[key], inner_type(data_type, name) or T.NullType()
+        return F.coalesce(all_of(conditions), F.lit(False)) if conditions else None
+
     def first(self, names: Sequence[str], values: Sequence[Column]) -> Column:
         """Return the value of the first of the fields that a row has; NULL if it has none of them."""
         value = F.lit(None)
         for name, candidate in reversed(list(zip(names, values, strict=True))):
             value = F.when(self.has(name), candidate).otherwise(value)
         return value
+
+
+def inner_type(data_type: T.DataType, name: str) -> T.DataType | None:
+    """Return the type of a field of a struct, or of the values of a map of texts; None if there is no such value."""
+    if isinstance(data_type, T.MapType) and isinstance(data_type.keyType, T.StringType):
+        return data_type.valueType
+    inner = data_type.fields if isinstance(data_type, T.StructType) else []
+    return next((field.dataType for field in inner if field.name.lower() == name.lower()), None)
+
+
+def _field_name(data_type: T.DataType, name: str) -> str:
+    """Return a name as the struct spells it."""
+    inner = data_type.fields if isinstance(data_type, T.StructType) else []
+    return next((field.name for field in inner if field.name.lower() == name.lower()), name)

@@ -1,0 +1,69 @@
+"""Fields that a row lacks, inside of objects and maps, and under one of several names (S30)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.declaration import parse_declarations
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+DECLARATION = """
+dimension: dim_c
+business_key: {id: bigint}
+sources:
+  crm:
+    feed: {format: json, effective_at: ts, updates: partial}
+    columns:
+      city: {expression: "data['city']"}
+      name: {from: data.name}
+      zip: {from: [postcode, zip]}
+attributes: {city: 2, name: 2, zip: 2}
+"""
+EVENTS: list[dict[str, Any]] = [
+    {"ts": "2024-01-01", "data": {"city": "Bonn", "name": "Ann"}, "postcode": "1"},
+    {"ts": "2024-02-01", "data": {"city": "Kiel"}, "zip": "2"},
+    {"ts": "2024-03-01", "data": {"name": "Bea", "city": None}},
+    {"ts": "2024-04-01", "zip": None},
+]
+BECOMES = """
+    | city | name | zip  | effective_from | effective_to |
+    | Bonn | Ann  | '1'  | 2024-01-01     | 2024-02-01   |
+    | Kiel | Ann  | '2'  | 2024-02-01     | 2024-03-01   |
+    | NULL | Bea  | '2'  | 2024-03-01     | 2024-04-01   |
+    | NULL | Bea  | NULL | 2024-04-01     | OPEN         |
+    """
+OF_MAPS = """
+    | city | name | effective_from | effective_to |
+    | Bonn | Ann  | 2024-01-01     | 2024-02-01   |
+    | Kiel | Ann  | 2024-02-01     | 2024-03-01   |
+    | NULL | Bea  | 2024-03-01     | OPEN         |
+    """
+
+
+@pytest.mark.rule("S30", "S14")
+def test_history_does_not_depend_on_how_events_are_batched(spark: SparkSession, tmp_path: Path) -> None:
+    """Entity 1 has one file, 2 one for each event, and 3 an Arrow table whose objects are maps."""
+    (dimension,) = parse_declarations(DECLARATION).dimensions
+    together = [{"id": 1.0, **event} for event in EVENTS]
+    files = {"1": together, **{f"2 {number}": [{"id": "2", **event}] for number, event in enumerate(EVENTS)}}
+    for name, events in files.items():
+        (tmp_path / name).write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    deliveries = [Delivery("crm", name, path=str(tmp_path / name)) for name in files]
+    mapped = [{"id": 3, "data": list(event["data"].items()), "ts": event["ts"]} for event in EVENTS[:3]]
+    types = {"id": pa.int64(), "data": pa.map_(pa.string(), pa.string()), "ts": pa.string()}
+    deliveries.append(Delivery("crm", "3", frame=pa.Table.from_pylist(mapped, pa.schema(list(types.items())))))
+    warehouse = Warehouse(spark, tmp_path / "warehouse")
+    results = ingest_and_apply(warehouse, dimension, deliveries).results
+    assert [batch.problem for batch in results if batch.problem] == []
+    rows = warehouse.table("dim_c").read().where("version > 0").toArrow().to_pylist()
+    for key, expected in ((1, BECOMES), (2, BECOMES), (3, OF_MAPS)):
+        assert_same_rows(expected, [row for row in rows if row["id"] == key])
