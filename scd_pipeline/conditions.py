@@ -135,14 +135,14 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "UNDECLARED_SCOPE": Condition(
         "scope={value}, but its {channel} declares no scope; expected a snapshot with `scope`",
-        "remove the scope, or declare `scope` with columns of the business key",
+        "remove the scope, or declare `scope` with columns of the business key or attributes",
     ),
     "SCOPE_LENGTH": Condition(
         "{value} in its scope has {count} values; expected {expected}, one for each of {columns}",
         "pass one value for each scope column",
     ),
     "SCOPE_VALUE": Condition(
-        "{value} in its scope is not a {type}; expected a value of the key column {column}; nothing was written",
+        "{value} in its scope is not a {type}; expected a value of the column {column}; nothing was written",
         "correct the scope",
     ),
     "UNASSIGNED_FILES": Condition(
@@ -643,6 +643,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "PATH_PLACEHOLDER": "a placeholder, a partition or a version in the path distinguishes one delivery from the next",
     "PERSONAL_BEGIN": "a history does not begin at a personal value",
     "PERSONAL_KEY": "a business key is not personal",
+    "PERSONAL_SCOPE": "a snapshot is not scoped by a personal value",
     "ROLE_KEY": "the key of a role has a column of the same type for each column of the business key",
     "SYNTAX": "the text is YAML",
     "TABLE_DIFFERS": "options that cannot change equal those of the table",

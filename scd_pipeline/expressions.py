@@ -145,9 +145,14 @@ def key_text(key_names: Sequence[str]) -> Column:
 
     The keys ('a|b', 'c') and ('a', 'b|c') differ, and so do NULL and '' (S8).
     """
+    return text_of_parts([col(name) for name in key_names])
+
+
+def text_of_parts(values: Sequence[Column]) -> Column:
+    """Return values as one unambiguous text (`key_text`)."""
     parts: list[Column] = []
-    for name in key_names:
-        text = col(name).cast("string")
+    for value in values:
+        text = value.cast("string")
         parts.append(F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("-")))
     return F.concat(*parts)
 

@@ -278,16 +278,28 @@ def scope_of(dim: Dim, batch: Batch) -> set[Key] | None:
         return None
     if batch.scope_values is not None:
         return set(batch.scope_values)
-    return {_scope_part(dim, batch, row.key) for row in batch.rows if row.readable}
+    rows = [row for row in batch.rows if row.readable]
+    if has_attribute_scope(dim, batch):  # a bad row provides no attribute
+        rows = [row for row in rows if not row.bad and time_fault(dim, row_time(batch, row)) is None]
+    return {part for row in rows if (part := scope_part(dim, batch, row.key, provided(dim, batch, row))) is not None}
 
 
-def in_scope(dim: Dim, batch: Batch, key: Key) -> bool:
+def has_attribute_scope(dim: Dim, batch: Batch) -> bool:
+    """Scope: whether an entity's scope depends on attributes, so that it can move from one scope to another."""
+    return not set(batch.scope_columns) <= set(dim.key)
+
+
+def in_scope(dim: Dim, batch: Batch, key: Key, values: Mapping[str, Any]) -> bool:
+    """Scope: whether a snapshot covers an entity with these values of its source; NULL belongs to no scope."""
     scope = scope_of(dim, batch)
-    return scope is None or _scope_part(dim, batch, key) in scope
+    return scope is None or scope_part(dim, batch, key, values) in scope
 
 
-def _scope_part(dim: Dim, batch: Batch, key: Key) -> Key:
-    return tuple(key[dim.key.index(column)] for column in batch.scope_columns)
+def scope_part(dim: Dim, batch: Batch, key: Key, values: Mapping[str, Any]) -> Key | None:
+    """Scope: the values of the scope columns; None where an attribute has none."""
+    entity = {**values, **dict(zip(dim.key, key, strict=True))}
+    part = tuple(entity.get(column) for column in batch.scope_columns)
+    return None if None in part else part
 
 
 def row_fault(dim: Dim, batch: Batch, row: Row) -> str | None:
@@ -296,7 +308,7 @@ def row_fault(dim: Dim, batch: Batch, row: Row) -> str | None:
         return UNREADABLE_KEY
     if row.bad:
         return row.bad
-    outside = None if in_scope(dim, batch, row.key) else OUTSIDE_SCOPE
+    outside = None if in_scope(dim, batch, row.key, provided(dim, batch, row)) else OUTSIDE_SCOPE
     return time_fault(dim, row_time(batch, row)) or outside
 
 
@@ -426,20 +438,23 @@ def guard_rejects(dim: Dim, batch: Batch, accepted_batches: Sequence[Batch]) -> 
     """S27: a snapshot may retire at most the declared share of the entities that its source has asserted to exist."""
     if not retires(dim, batch) or batch.allow_guard:
         return False
-    existing = [key for key in asserted_in_source(dim, batch, accepted_batches) if in_scope(dim, batch, key)]
+    existing = asserted_in_source(dim, batch, accepted_batches)
     retired = set(existing) - {row.key for row in batch.rows}
     guard = dim.retire_guard
     return len(existing) >= guard.at_least and len(retired) > guard.share * len(existing)
 
 
 def asserted_in_source(dim: Dim, batch: Batch, accepted_batches: Sequence[Batch]) -> list[Key]:
-    """S27: the entities that the batch's own source has asserted to exist just before its position."""
+    """S27: the entities of its scope that the batch's own source has asserted to exist just before its position."""
     own = [other for other in accepted_batches if other.source == batch.source]
     asserted: dict[Key, bool] = {}
+    values: dict[Key, dict[str, Any]] = {}
     for statement in all_statements(dim, own):
-        if statement.order[0] < batch.position and (assertion := existence_assertion(statement)) is not None:
-            asserted[statement.key] = assertion
-    return [key for key, exists in asserted.items() if exists]
+        if statement.order[0] < batch.position:
+            if (assertion := existence_assertion(statement)) is not None:
+                asserted[statement.key] = assertion
+            values.setdefault(statement.key, {}).update(statement.values)
+    return [key for key, exists in asserted.items() if exists and in_scope(dim, batch, key, values.get(key, {}))]
 
 
 def _first_rejected(dim: Dim, batches: Sequence[Batch]) -> Batch | None:
@@ -510,7 +525,9 @@ def absences(dim: Dim, batch: Batch, keys: Iterable[Key]) -> list[Statement]:
     """S19, S27, S30: an entity of its scope that a snapshot omits is deleted if it retires; otherwise a no-op."""
     delivered = {row.key for row in batch.rows}
     kind = "delete" if retires(dim, batch) else "no_op"
-    omitted = (key for key in keys if key not in delivered and in_scope(dim, batch, key))
+    omitted = [key for key in keys if key not in delivered]
+    if not has_attribute_scope(dim, batch):
+        omitted = [key for key in omitted if in_scope(dim, batch, key, {})]
     return [Statement(batch, key, kind, batch.at) for key in omitted]
 
 
@@ -535,7 +552,23 @@ def all_statements(dim: Dim, batches: Sequence[Batch]) -> list[Statement]:
     """Every change record of some batches, in order of position."""
     keys = dict.fromkeys(row.key for batch in batches for row in batch.rows if row.readable)
     records = [record for batch in batches for record in batch_statements(dim, batch, keys)]
-    return sorted(records, key=lambda record: record.order)
+    return within_scopes(dim, sorted(records, key=lambda record: record.order))
+
+
+def within_scopes(dim: Dim, ordered: Iterable[Statement]) -> list[Statement]:
+    """Scope: an absence asserts nothing of an entity that belongs to another scope at its position.
+
+    The entity belongs to the scope of the values that the source has provided last, whether or not it exists.
+    """
+    values: dict[tuple[str, Key], dict[str, Any]] = {}
+    result = []
+    for statement in ordered:
+        own = values.setdefault((statement.batch.source, statement.key), {})
+        if is_absence(statement) and not in_scope(dim, statement.batch, statement.key, own):
+            statement = replace(statement, kind="no_op")
+        own.update(statement.values)
+        result.append(statement)
+    return result
 
 
 def statements(dim: Dim, batches: Iterable[Batch]) -> list[Statement]:

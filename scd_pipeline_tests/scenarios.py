@@ -46,7 +46,10 @@ from scd_pipeline_tests.oracle import BAD, Attr, Batch, Dim, Key, Row, Src
 
 SCOPED_BY_SCENARIO = ("scenario",)
 SCOPED_BY_REGION = ("scenario", "region")
+SCOPED_BY_SHOP = ("scenario", "shop")
 REGIONS = ("north", "south")
+SHOPS = ("a", "b")
+"""Values of the attribute `shop`, which has others too."""
 DAY = dt.timedelta(days=1)
 START = dt.datetime(2024, 1, 1)
 MAX_SCENARIOS = 3000
@@ -234,7 +237,27 @@ MACHINE = _shape(
     begin=(dt.datetime(2023, 1, 1), START + DAY),
 )
 
+SHOPPER = _shape(
+    "shopper",
+    {"scenario": "bigint", "id": "string"},
+    (Src("pos", True, feed_updates="partial", snapshot_ties="last_row"), Src("web", False)),
+    (
+        _attr("shop", 2, "string", "pos"),
+        _attr("name", 1, "string", "pos"),
+        _attr("points", 2, "int", "web"),
+    ),
+    (
+        Channel("pos", "snapshot", scope=SCOPED_BY_SHOP),
+        Channel("pos", "feed", has_row_times=True),
+        Channel("web", "feed", has_row_times=True),
+    ),
+    optional={"name"},
+)
+"""A shape whose entities move from one scope to another."""
+
 SHAPES = (CUSTOMER, STORE, PLAYER, COUNTRY, PARTNER, MACHINE)
+COMPARED_SHAPES = (*SHAPES, SHOPPER)
+"""The shapes that are compared with the oracle. `SHOPPER` has few features, whose shares it would reduce."""
 
 
 def with_deleted_versions(shape: Shape) -> Shape:
@@ -510,11 +533,21 @@ def _drawn_time(draft: Draft, index: int) -> dt.datetime:
 
 def _with_snapshot_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) -> Batch:
     scope = _drawn_scope(draft, batch)
-    keys = [key for key in draft.keys if scope is None or _part(batch, key) in scope]
+    is_by_shop = "shop" in batch.scope_columns
+    keys = [key for key in draft.keys if scope is None or is_by_shop or _part(batch, key) in scope]
     present = _drawn_guarded(draft, batch, keys) if draft.guarded else _drawn_present(draft, keys)
     rows = tuple(row for key in present for row in _snapshot_rows(draft, batch, key, columns))
+    if is_by_shop:
+        rows = tuple(_in_a_shop(draft, row, columns["shop"], scope) for row in rows)
     allow = draft.guarded and draft.rng.random() < 0.5
     return replace(batch, rows=rows, scope_values=scope, allow_guard=allow)
+
+
+def _in_a_shop(draft: Draft, row: Row, column: str, scope: tuple[Key, ...] | None) -> Row:
+    """The row with a shop that the snapshot covers."""
+    shop = draft.rng.choice(SHOPS if scope is None else [shop for _, shop in scope])
+    draft.truth[row.key] |= {"shop": shop}
+    return replace(row, values={**row.values, column: shop})
 
 
 def _drawn_present(draft: Draft, keys: list[Key]) -> list[Key]:
@@ -537,7 +570,8 @@ def _drawn_scope(draft: Draft, batch: Batch) -> tuple[Key, ...] | None:
     """All regions, one of them, or (None) those in the batch's rows."""
     if batch.scope_columns == SCOPED_BY_SCENARIO:
         return ((draft.number,),)
-    scopes = (REGIONS, REGIONS, REGIONS[:1], REGIONS[1:], None)
+    values = SHOPS if "shop" in batch.scope_columns else REGIONS
+    scopes = (values, values, values[:1], values[1:], None)
     regions = draft.rng.choice(scopes[:2] if draft.guarded else scopes)
     return None if regions is None else tuple((draft.number, region) for region in regions)
 
@@ -626,6 +660,9 @@ def stray(draft: Draft, batch: Batch) -> Batch | None:
     """Scope: a row of a region that the snapshot does not cover."""
     if len(batch.scope_columns) < 2 or batch.scope_values is None:
         return None
+    if "shop" in batch.scope_columns:
+        rows = draft.good(batch)
+        return replace(batch, rows=(*batch.rows, _in_no_shop(draft.rng.choice(rows)))) if rows else None
     rows, outside = (
         draft.good(batch),
         [key for key in draft.keys if _part(batch, key) not in batch.scope_values],
@@ -634,6 +671,10 @@ def stray(draft: Draft, batch: Batch) -> Batch | None:
         return None
     row = replace(draft.rng.choice(rows), key=draft.rng.choice(outside))
     return replace(batch, rows=(*batch.rows, row))
+
+
+def _in_no_shop(row: Row) -> Row:
+    return replace(row, values={**row.values, "shop": "A"})
 
 
 def spoil_time(draft: Draft, batch: Batch) -> Batch | None:

@@ -201,7 +201,7 @@ class Channel:
 class Snapshot(Channel):
     """A channel of full extracts: an entity of its scope that a delivery omits is deleted.
 
-    - `scope`: the columns of the business key whose values limit a delivery
+    - `scope`: the columns of the business key, or the attributes, whose values limit a delivery
     - `unreadable_keys`: the effect of rows whose keys cannot be read: the snapshot deletes no entity ("retire_none")
       or those that it omits ("retire") (S27)
     - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and

@@ -38,6 +38,7 @@ from scd_pipeline.deliveries.row_columns import ABSENT, FILTERED
 from scd_pipeline.deliveries.scopes import encode_scopes
 from scd_pipeline.deliveries.tie_rules import unordered_keys
 from scd_pipeline.errors import BatchRejected, SourceDataError
+from scd_pipeline.history.attribute_scopes import by_keys
 from scd_pipeline.history.batch import Batch, DeliveryKey, overlap_groups
 from scd_pipeline.texts import pluralize
 
@@ -86,7 +87,7 @@ def accept(
             unordered=unordered_keys(rows, measured, dimension),
             rows=rows,
             dimension=dimension,
-            overlap_groups=_overlap_groups(measured, stored),
+            overlap_groups=_overlap_groups(measured, stored, dimension),
             narrowed=read.narrowed,
         )
         whole = _versions_after_rejected(to_read, intake)
@@ -159,10 +160,13 @@ def _versions_after_rejected(to_read: Sequence[PendingDelivery], intake: IntakeR
     return {each.number for each in to_read if each.changes_only and _version_before(each) in keys}
 
 
-def _overlap_groups(measured: Sequence[PendingDelivery], stored: Sequence[Batch]) -> Mapping[DeliveryKey, object]:
+def _overlap_groups(
+    measured: Sequence[PendingDelivery], stored: Sequence[Batch], dimension: Dimension
+) -> Mapping[DeliveryKey, object]:
     snapshots = [delivery.batch for delivery in measured if delivery.batch.is_snapshot]
     delivery_keys = {batch.delivery_key for batch in snapshots}
-    return overlap_groups([*snapshots, *(batch for batch in stored if batch.delivery_key in delivery_keys)])
+    overlapping = (*snapshots, *(batch for batch in stored if batch.delivery_key in delivery_keys))
+    return overlap_groups([by_keys(batch, dimension) for batch in overlapping])
 
 
 def _reject_by_time(pending: Sequence[PendingDelivery], dimension: Dimension) -> dict[int, BatchResult]:

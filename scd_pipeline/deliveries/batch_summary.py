@@ -16,7 +16,7 @@ from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.narrowed import RepeatedRows
 from scd_pipeline.deliveries.row_columns import ABSENT, FILTERED, HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import tie_columns
-from scd_pipeline.expressions import col, key_text
+from scd_pipeline.expressions import all_of, col, text_of_parts
 from scd_pipeline.frames import repeated_numbers
 from scd_pipeline.instants import from_micros_or_none
 
@@ -112,6 +112,13 @@ def summarize_batches(
     return contents
 
 
+def _scope_text(names: Sequence[str], dimension: Dimension) -> Column:
+    """Return the scope value of a row; NULL in a row that provides no value of an attribute."""
+    attributes = [name for name in names if name not in dimension.key_names]
+    values = [col(name)["v"] if name in attributes else col(name) for name in names]
+    return F.when(all_of([col(name)["v"].isNotNull() for name in attributes]), text_of_parts(values))
+
+
 def _counted(
     rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension: Dimension
 ) -> tuple[dict[str | None, BatchContent], bool]:
@@ -122,7 +129,9 @@ def _counted(
     scope_values = {
         f"scope_{number}": F.slice(
             F.collect_set(
-                F.when(F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == channel), key_text(names))
+                F.when(
+                    F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == channel), _scope_text(names, dimension)
+                )
             ),
             1,
             MAX_SCOPE_VALUES + 1,  # enough to reject it, whatever its size is

@@ -136,7 +136,11 @@ def conform(
     typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, *record, delivered)
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _is_key_readable(dimension))
     first_problems = F.when(F.col(_CAST_PROBLEMS) != "", F.col(_CAST_PROBLEMS))
-    later_problems = (*_sequence_problems(channel), *_time_problems(channel, dimension), *_scope_problems(channel))
+    later_problems = (
+        *_sequence_problems(channel),
+        *_time_problems(channel, dimension),
+        *_scope_problems(channel, dimension),
+    )
     reason = F.concat_ws("; ", first_problems, *later_problems)
     bad_reason = F.coalesce(F.col(PROBLEM), F.when((reason != "") & ~F.col(_IS_FILTERED), reason))
     typed = typed.withColumn(BAD_REASON, bad_reason)
@@ -456,12 +460,16 @@ def _sequence_problems(channel: Snapshot | Feed) -> list[Column]:
     return problems
 
 
-def _scope_problems(channel: Snapshot | Feed) -> list[Column]:
+def _scope_problems(channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:
+    """Return the problem of a row outside of the scope that its delivery names, or without a value for its scope."""
     if not isinstance(channel, Snapshot) or not channel.scope:
         return []
     scope = F.col(DELIVERY)["scope"]
-    is_inside = F.array_contains(scope, key_text(channel.scope))
-    return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~is_inside, F.lit(_OUTSIDE_SCOPE))]
+    is_outside = scope.isNotNull() & ~F.array_contains(scope, key_text(channel.scope))
+    attributes = [name for name in channel.scope if name not in dimension.key_names]
+    if attributes:  # a row for which `deletes` is true provides none
+        is_outside = any_of([is_outside, *[col(name).isNull() for name in attributes]]) & ~F.col(_DELETED)
+    return [F.when(F.col(KEY_READABLE) & is_outside, F.lit(_OUTSIDE_SCOPE))]
 
 
 # -- Change records

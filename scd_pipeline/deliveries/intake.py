@@ -21,6 +21,7 @@ from scd_pipeline.deliveries.tie_rules import MERGE_BY_TIE_RULE, by_tie_rule
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.frames import union_all
 from scd_pipeline.history.batch import Batch, DeliveryKey, current_revisions
+from scd_pipeline.history.existence import SnapshotKinds
 
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
 
@@ -83,9 +84,9 @@ class IntakeResult:
         return (*self.stored, *self.batches_to_append)
 
     @property
-    def has_row_times(self) -> bool:
-        """Whether the log has row-timed snapshots after the load (S4)."""
-        return any(batch.has_row_times for batch in self.all_batches)
+    def kinds(self) -> SnapshotKinds:
+        """The kinds of the snapshots that the log has after the load."""
+        return SnapshotKinds.from_batches(self.all_batches, self.dimension)
 
     @property
     def results(self) -> tuple[BatchResult, ...]:

@@ -21,7 +21,7 @@ from scd_pipeline.frames import local_frame
 def encode_scopes(
     spark: SparkSession, dimension: Dimension, pending: Sequence[PendingDelivery]
 ) -> list[PendingDelivery]:
-    """Write given scope values as the types of the key columns write them, so that they compare with keys."""
+    """Write given scope values as the types of the scope columns write them, so that they compare with rows."""
     encoded = {delivery.number: delivery for delivery in pending}
     for names in sorted({d.batch.scope_columns for d in pending if d.delivery.scope is not None}):
         scoped = [d for d in pending if d.delivery.scope is not None and d.batch.scope_columns == names]
@@ -38,9 +38,10 @@ def _scope_texts(
     """Return the scope values of each delivery as text, by one job.
 
     Raises:
-        SourceDataError: A key column cannot have the value.
+        SourceDataError: A scope column cannot have the value.
     """
-    types = {key.name: key.data_type for key in dimension.business_key if key.name in names}
+    types = {key.name: key.data_type for key in dimension.business_key}
+    types |= {attribute.name: attribute.data_type for attribute in dimension.attributes}
     delivered = {name: f"_delivered_{number}" for number, name in enumerate(names)}
     rows = [
         (number, *(None if value is None else str(value) for value in values))

@@ -125,10 +125,11 @@ class ChangeLog:
     def _with_current_names(self, batch: Batch) -> Batch:
         """Return the batch with the current names of renamed attributes (S20)."""
         renamed = renamed_columns(self.dimension.attributes, generated=False)
-        columns, sparse = (
-            tuple(renamed.get(name, name) for name in names) for names in (batch.columns, batch.sparse_columns)
+        columns, scope, sparse = (
+            tuple(renamed.get(name, name) for name in names)
+            for names in (batch.columns, batch.scope_columns, batch.sparse_columns)
         )
-        return replace(batch, columns=columns, sparse_columns=sparse)
+        return replace(batch, columns=columns, scope_columns=scope, sparse_columns=sparse)
 
     def rows(self) -> DataFrame:
         """Return the change records of all batches, with `_commit`.

@@ -53,6 +53,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import all_of, any_of, col, quote_name, to_comparable, with_columns
 from scd_pipeline.frames import with_broadcast
+from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE, by_keys
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
@@ -115,7 +116,7 @@ def records_to_store(
     # A snapshot omits no entity that only its own records have.
     if batches.new_snapshots and not has_one_record_per_entity:
         records = records.unionByName(_absences(spark, records, batches.new_snapshots, dimension))
-    affected = snapshots_to_recheck(batches)
+    affected = snapshots_to_recheck(batches, dimension)
     if not affected:
         return _without_implied(records, batches, dimension, windows)
     records = checkpoint(records)
@@ -139,7 +140,8 @@ def _absences(spark: SparkSession, records: DataFrame, snapshots: Sequence[Batch
     Only entities of which the source has any record are considered (S27, S30).
     """
     keys = records.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(F.collect_set(BATCH).alias(_BATCHES))
-    covered = covered_by(spark, keys, [CoveringSnapshot(snapshot) for snapshot in snapshots])
+    covering = [CoveringSnapshot(by_keys(snapshot, dimension)) for snapshot in snapshots]
+    covered = covered_by(spark, keys, covering)
     omitted = covered.where(~F.array_contains(_BATCHES, F.col(BATCH)))
     kind = F.when(F.col("_retires"), DELETE).otherwise(NO_OP)
     return _as_records(omitted, "absent", kind, dimension).select(*records.columns)
@@ -275,10 +277,11 @@ def _with_state_before(
     Returns:
         The records with `_asserted_before`, `_existed_before`, and `_before_<attribute>` (wrapped).
     """
-    window = windows.rows_before()
+    window, kinds = windows.rows_before(), batches.kinds(dimension)
     is_upsert = in_effect & (F.col(KIND) == UPSERT)
-    if batches.has_row_times:
-        records = with_existence(records, window, in_effect)
+    if not kinds.are_plain:
+        records = kinds.scopes.with_scope_before(records, dimension, window, in_effect)
+        records = with_existence(records, window, in_effect).drop(IN_SCOPE_BEFORE)
         is_upsert = is_upsert | (in_effect & is_presence() & ~F.col(EXISTED_BEFORE))
     else:
         exists = F.when(is_upsert, True).when(in_effect & (F.col(KIND) == DELETE), False)

@@ -16,6 +16,9 @@ asserts existence. Its presence row only shows the retire guard that the snapsho
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -31,6 +34,9 @@ from scd_pipeline.columns import (
     SEQUENCE,
     UPSERT,
 )
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE, AttributeScopes
+from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.row_windows import RowWindow
 
 EXISTED_BEFORE = "_existed_before"
@@ -65,20 +71,47 @@ def with_presence(records: DataFrame, *, has_row_times: bool) -> DataFrame:
     return records.unionByName(presence)
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotKinds:
+    """What the snapshots of a dimension have apart from plain ones.
+
+    Attributes:
+        has_row_times: Whether rows of any snapshot have times of their own (S4).
+        scopes: The scopes that are attributes.
+    """
+
+    has_row_times: bool = False
+    scopes: AttributeScopes = field(default_factory=AttributeScopes)
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[Batch], dimension: Dimension) -> SnapshotKinds:
+        """Return the kinds of the snapshots among some batches."""
+        batches = list(batches)
+        return cls(any(b.has_row_times for b in batches), AttributeScopes.from_batches(batches, dimension))
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether an absence always deletes, and every record asserts existence or its end."""
+        return not self.has_row_times and not self.scopes.scopes
+
+
 def with_existence(rows: DataFrame, before: RowWindow, in_effect: Column) -> DataFrame:
     """Add whether the existence of the entity had been asserted just before each row, and whether the entity existed.
 
     Args:
-        rows: Change records with their presence rows (`with_presence`).
+        rows: Change records with their presence rows (`with_presence`) and `_in_scope_before`.
         before: The window of the rows before each row (`RowWindows.rows_before`).
         in_effect: Condition of the rows to consider.
 
     Returns:
-        The rows with `_asserted_before` and `_existed_before`, which are never NULL.
+        The rows with `_asserted_before` and `_existed_before`, which are never NULL. Rows of a snapshot whose scope
+        the entity did not belong to have `_asserted_before` false: the snapshot does not decide about the entity.
     """
     asserts = is_presence() | ((F.col(KIND) == UPSERT) & ~_is_dated_before_snapshot())
-    asserted = F.when(in_effect & asserts, True).when(in_effect & (F.col(KIND) == DELETE), False)
-    rows = rows.withColumn(ASSERTED_BEFORE, last_flag(asserted, before))
+    # An absence from the snapshot of another scope asserts nothing.
+    deletes = (F.col(KIND) == DELETE) & (F.col(IN_SCOPE_BEFORE) | (F.col(CHANNEL) != "snapshot"))
+    asserted = F.when(in_effect & asserts, True).when(in_effect & deletes, False)
+    rows = rows.withColumn(ASSERTED_BEFORE, last_flag(asserted, before) & F.col(IN_SCOPE_BEFORE))
     is_existing = is_presence() | (F.col(KIND) == UPSERT)
     exists = F.when(in_effect & is_existing, True).when(in_effect & is_deletion(), False)
     return rows.withColumn(EXISTED_BEFORE, last_flag(exists, before))

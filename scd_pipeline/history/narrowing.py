@@ -72,7 +72,7 @@ def can_narrow(batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dim
     """
     snapshots = batches.new_snapshots
     source = dimension.existence_source.name
-    is_plain = not (batches.removed or batches.has_row_times) and {b.source for b in snapshots} == {source}
+    is_plain = not batches.removed and batches.kinds(dimension).are_plain and {b.source for b in snapshots} == {source}
     return (
         is_plain
         and _shows_existence(dimension)

@@ -10,9 +10,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import SOURCE
+from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import key_text
 from scd_pipeline.frames import local_frame, with_broadcast
+from scd_pipeline.history.attribute_scopes import by_keys, has_attribute_scope
 from scd_pipeline.history.batch import Batch, rank
+from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.instants import to_utc
 
 _SCHEMA = (
@@ -54,6 +57,10 @@ class BatchChanges:
     def has_row_times(self) -> bool:
         """Whether rows of any snapshot have times of their own (S4)."""
         return any(batch.has_row_times for batch in (*self.new, *self.removed, *self.stored_snapshots))
+
+    def kinds(self, dimension: Dimension) -> SnapshotKinds:
+        """Return the kinds of the snapshots among them."""
+        return SnapshotKinds.from_batches((*self.new, *self.removed, *self.stored_snapshots), dimension)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +143,25 @@ def _scope_values_of_key(scope_columns: Sequence[tuple[str, ...]]) -> Column:
     return F.explode(F.array(F.lit(_EVERYTHING), *values))
 
 
-def snapshots_to_recheck(batches: BatchChanges) -> list[CoveringSnapshot]:
+def snapshots_to_recheck(batches: BatchChanges, dimension: Dimension) -> list[CoveringSnapshot]:
     """Return the stored snapshots whose implied records may have to be stored now.
 
     A new or removed batch affects a later snapshot of its source only up to the next complete snapshot with the same
     or a wider scope: that one provides all values of all entities in its scope, so that earlier changes have no
     effect after it. The latest complete snapshot before a snapshot therefore gives its `changes_from`.
 
-    In a source with row times no snapshot is complete, because an absence deletes only what was asserted before (S4).
+    In a source with row times no snapshot is complete, because an absence deletes only what was asserted before (S4),
+    nor is one in a source whose scope is an attribute.
     """
     source_columns: dict[str, set[str]] = {}
     for batch in (*batches.stored_snapshots, *batches.new, *batches.removed):
         source_columns.setdefault(batch.source, set()).update(batch.columns)
     affected: list[CoveringSnapshot] = []
     spans = [(b.source, *_span(b)) for b in (*batches.new, *batches.removed)]
-    row_timed_sources = {
-        batch.source for batch in (*batches.stored_snapshots, *batches.new, *batches.removed) if batch.has_row_times
+    incomplete_sources = {
+        batch.source
+        for batch in (*batches.stored_snapshots, *batches.new, *batches.removed)
+        if batch.has_row_times or has_attribute_scope(batch, dimension)
     }
     for source in {span[0] for span in spans}:
         ordered = sorted((b for b in batches.stored_snapshots if b.source == source), key=lambda b: b.position)
@@ -168,8 +178,8 @@ def snapshots_to_recheck(batches: BatchChanges) -> list[CoveringSnapshot]:
             if last_change is not None:
                 changes_from = complete.latest_time(snapshot)
                 if changes_from is None or last_change >= changes_from:
-                    affected.append(CoveringSnapshot(snapshot, changes_from))
-            if source not in row_timed_sources and _is_complete(snapshot, source_columns[source]):
+                    affected.append(CoveringSnapshot(by_keys(snapshot, dimension), changes_from))
+            if source not in incomplete_sources and _is_complete(snapshot, source_columns[source]):
                 complete.add(snapshot)
     return affected
 

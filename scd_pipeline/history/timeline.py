@@ -51,6 +51,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension, ScdType
 from scd_pipeline.expressions import col, delivery_id, to_comparable, with_columns
+from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE
 from scd_pipeline.history.attribute_values import (
     LAST_CHANGE,
     has_latest_in_version,
@@ -64,6 +65,7 @@ from scd_pipeline.history.attribute_values import (
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
     EXISTED_BEFORE,
+    SnapshotKinds,
     is_deletion,
     is_presence,
     with_existence,
@@ -83,7 +85,7 @@ def build_timeline(
     records: DataFrame,
     dimension: Dimension,
     *,
-    has_row_times: bool,
+    kinds: SnapshotKinds,
     has_one_record_per_entity: bool = False,
     key_hash: KeyHash = hash_64,
 ) -> DataFrame:
@@ -92,7 +94,7 @@ def build_timeline(
     Args:
         records: All change records (`differences`) in effect, of every source, of each entity that occurs.
         dimension: The declaration.
-        has_row_times: Whether records of row-timed snapshots are among them (S4).
+        kinds: The kinds of the snapshots that they are of.
         has_one_record_per_entity: Whether every entity has exactly one of them.
         key_hash: The hash of surrogate keys.
 
@@ -101,29 +103,30 @@ def build_timeline(
         have no row. NULL in a type 2 attribute is a value like any other (S8).
     """
     windows = RowWindows(dimension, has_one_record_per_entity=has_one_record_per_entity)
-    states = with_running_state(effective_records(records, windows, has_row_times=has_row_times), dimension, windows)
+    states = with_running_state(effective_records(records, dimension, windows, kinds), dimension, windows)
     return build_versions(last_state_per_time(states, windows), dimension, windows, key_hash=key_hash)
 
 
-def effective_records(records: DataFrame, windows: RowWindows, *, has_row_times: bool) -> DataFrame:
+def effective_records(records: DataFrame, dimension: Dimension, windows: RowWindows, kinds: SnapshotKinds) -> DataFrame:
     """Return the upserts and deletes that have an effect."""
     rows = records.where(F.col(KIND).isin(UPSERT, DELETE))
-    return _resolve_presence(rows, windows) if has_row_times else rows
+    return rows if kinds.are_plain else _resolve_presence(rows, dimension, windows, kinds)
 
 
-def _resolve_presence(rows: DataFrame, windows: RowWindows) -> DataFrame:
-    """Resolve the presence and the absences that row-timed snapshots assert at their own time (S4).
+def _resolve_presence(rows: DataFrame, dimension: Dimension, windows: RowWindows, kinds: SnapshotKinds) -> DataFrame:
+    """Resolve the presence and the absences that snapshots assert at their own time (S4).
 
     An entity that is present but would be deleted returns with the values of its row. The absence of an entity whose
-    existence had not been asserted before is dropped.
+    existence had not been asserted before, or that belonged to another scope, is dropped.
     """
-    rows = with_presence(rows, has_row_times=True)
-    states = with_existence(rows, windows.rows_before(), F.lit(True))
+    rows, everything = with_presence(rows, has_row_times=kinds.has_row_times), F.lit(True)
+    rows = kinds.scopes.with_scope_before(rows, dimension, windows.rows_before(), everything)
+    states = with_existence(rows, windows.rows_before(), everything)
     returns = is_presence() & ~F.col(EXISTED_BEFORE)
     return (
         states.where((F.col(KIND) == UPSERT) | returns | is_deletion())
         .withColumn(KIND, F.when(returns, UPSERT).otherwise(F.col(KIND)))
-        .drop(EXISTED_BEFORE, ASSERTED_BEFORE, ROW_AT, ROW_SEQUENCE)
+        .drop(EXISTED_BEFORE, ASSERTED_BEFORE, IN_SCOPE_BEFORE, ROW_AT, ROW_SEQUENCE)
     )
 
 

@@ -38,6 +38,7 @@ from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, OVERWRITE, REFUSED, UPDATE
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import any_of, array_where, col, values_differ, with_columns
+from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import map_entry, map_of_entries, wrapped_value
 from scd_pipeline.history.row_windows import RowWindows, business_key
@@ -91,7 +92,7 @@ def build_transitions(
     records: DataFrame,
     dimension: Dimension,
     *,
-    has_row_times: bool,
+    kinds: SnapshotKinds,
     has_one_record_per_entity: bool = False,
     key_hash: KeyHash = hash_64,
 ) -> DataFrame:
@@ -100,7 +101,7 @@ def build_transitions(
     Args:
         records: As for `build_timeline`.
         dimension: The declaration.
-        has_row_times: Whether records of row-timed snapshots are among them (S4).
+        kinds: The kinds of the snapshots that they are of.
         has_one_record_per_entity: Whether every entity has exactly one of them.
         key_hash: The hash of surrogate keys.
 
@@ -110,7 +111,7 @@ def build_transitions(
         values do not contain attributes that were not provided.
     """
     windows = RowWindows(dimension, has_one_record_per_entity=has_one_record_per_entity)
-    states = with_running_state(effective_records(records, windows, has_row_times=has_row_times), dimension, windows)
+    states = with_running_state(effective_records(records, dimension, windows, kinds), dimension, windows)
     states = with_columns(states, _value_origins(dimension, windows))
     states = _with_changes(last_state_per_time(states, windows), dimension, windows)
     states = _with_keys(states, dimension, windows, key_hash)

@@ -38,6 +38,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, constant_number, constant_time, timestamp_literal
 from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.snapshots import business_times, last_business_time
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
@@ -159,7 +160,7 @@ class AuditStepRecords:
     Attributes:
         changed: The change records that the step adds to those in effect, or removes from them.
         in_effect: The change records in effect after the step of at least the entities of `changed`.
-        has_row_times: Whether records of row-timed snapshots are among them (S4).
+        kinds: The kinds of the snapshots that they are of.
         since: No transition before this time differs from the recorded ones; None if any may.
         is_newest: Whether every recorded transition is before `since`.
         entity_limit: An upper bound of the number of entities of `changed`; None if unknown.
@@ -173,7 +174,7 @@ class AuditStepRecords:
 
     changed: DataFrame
     in_effect: DataFrame
-    has_row_times: bool
+    kinds: SnapshotKinds
     since: datetime | None
     is_newest: bool = False
     entity_limit: int | None = None
@@ -411,7 +412,7 @@ def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after:
     return AuditStepRecords(
         changed_records(log, batches, after=after, upto=upto),
         records_in_effect(log.rows(), delivered_until).where(F.col(COMMIT) <= upto).drop(COMMIT),
-        any(batch.has_row_times for batch in delivered_until),
+        SnapshotKinds.from_batches(delivered_until, log.dimension),
         earliest_change(changed, delivered_until),
     )
 
@@ -467,7 +468,7 @@ def step_changes(
     transitions = build_transitions(
         in_effect,
         dimension,
-        has_row_times=records.has_row_times,
+        kinds=records.kinds,
         has_one_record_per_entity=records.has_one_record_per_entity,
         key_hash=warehouse.key_hash,
     )

@@ -20,6 +20,7 @@ from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, key_text
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, local_frame, with_broadcast, with_counts
+from scd_pipeline.history.attribute_scopes import by_keys
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, affected_keys, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
@@ -306,7 +307,7 @@ def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension:
     flags = {**_row_flags(), _RECORDS: F.lit(True), _APPENDED: _is_appended()}
     keys = [col(name) for name in dimension.key_names]
     entities = (
-        _with_in_scope(records, batches)
+        _with_in_scope(records, batches, dimension)
         .groupBy(BATCH, *keys)
         .agg(
             *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in flags.items()],  # no key begins with `_`
@@ -324,10 +325,11 @@ def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension:
     return entities.groupBy(BATCH).agg(*sums)
 
 
-def _with_in_scope(records: DataFrame, batches: Sequence[Batch]) -> DataFrame:
+def _with_in_scope(records: DataFrame, batches: Sequence[Batch], dimension: Dimension) -> DataFrame:
     """Add whether the key of a bad row is in the scope of its batch; a row outside of the scope is a bad row too."""
     is_inside = F.lit(True)
-    scoped = [batch for batch in batches if batch.bad_rows and batch.scope is not None]
+    by_key = [by_keys(batch, dimension) for batch in batches if batch.bad_rows]
+    scoped = [batch for batch in by_key if batch.scope is not None]
     for number, columns in enumerate(sorted({batch.scope_columns for batch in scoped})):
         value, is_listed = f"_value_{number}", f"_is_listed_{number}"
         scoped_by = [batch for batch in scoped if batch.scope_columns == columns]

@@ -266,7 +266,7 @@ def _step_records(
     return AuditStepRecords(
         changed=changed,
         in_effect=actions.records,
-        has_row_times=intake.has_row_times,
+        kinds=intake.kinds,
         since=since,
         is_newest=is_newest(since, state.batches),
         entity_limit=comparison.entity_limit,

@@ -90,7 +90,7 @@ def plan_row_actions(
     recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
     if recomputed is None:
         return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
-    is_computed = fact_keys is not None or comparison.intake.has_row_times
+    is_computed = fact_keys is not None or not comparison.intake.kinds.are_plain
     after = _computed(recomputed.after, fact_keys) if is_computed else recomputed.after
     compared = compare_rows(with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension), dimension)
     # Without stored rows, the computed rows are those to open.
@@ -147,7 +147,7 @@ def _recompute(
         after = build_timeline(
             records,
             state.dimension,
-            has_row_times=comparison.intake.has_row_times,
+            kinds=comparison.intake.kinds,
             has_one_record_per_entity=comparison.has_one_record_per_entity,
             key_hash=warehouse.key_hash,
         )

@@ -38,6 +38,7 @@ from scd_pipeline.history.actions import (
     changed_columns,
     differing_pairs,
 )
+from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import with_last_flag, without_common_values
 from scd_pipeline.history.schema import dimension_columns, stored_schema
@@ -239,8 +240,8 @@ def _expected_rows(warehouse: Warehouse, log: ChangeLog) -> DataFrame:
     """Return the rows that the whole change log gives, with what `with_last_flag` adds."""
     batches = log.batches()
     records = records_in_effect(log.rows(), batches).drop(COMMIT)
-    has_row_times = any(batch.has_row_times for batch in batches)
-    rows = build_timeline(records, log.dimension, has_row_times=has_row_times, key_hash=warehouse.key_hash)
+    kinds = SnapshotKinds.from_batches(batches, log.dimension)
+    rows = build_timeline(records, log.dimension, kinds=kinds, key_hash=warehouse.key_hash)
     return with_last_flag(rows.select(*[col(name) for name in dimension_columns(log.dimension)]), log.dimension)
 
 

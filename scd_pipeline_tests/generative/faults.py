@@ -235,6 +235,36 @@ _SNAPSHOTS = (
         _in("differences._absences", replaced(call("otherwise"), 'F.lit("delete")')),
     ),
     _fault(
+        "absence_deletes_entities_of_other_scopes",
+        "S27",
+        "shopper pass",
+        _in(
+            "attribute_scopes.AttributeScopes.with_scope_before",
+            begun("return rows.withColumn(IN_SCOPE_BEFORE, F.lit(True))"),
+        ),
+    ),
+    _fault(
+        "absence_of_another_scope_ends_the_assertion_of_existence",
+        "S27",
+        "shopper pass, shopper halves",
+        _in("existence.with_existence", replaced(operand("IN_SCOPE_BEFORE", "CHANNEL"), "F.lit(True)")),
+    ),
+    _fault(
+        "snapshots_of_attribute_scopes_are_complete",
+        "S19",
+        "shopper halves",
+        _in("snapshots.snapshots_to_recheck", dropped(operand("has_attribute_scope"))),
+    ),
+    _fault(
+        "attribute_scopes_are_not_rechecked",
+        "S19",
+        "shopper halves",
+        _in(
+            "snapshots.snapshots_to_recheck",
+            replaced(argument("append"), "CoveringSnapshot(snapshot, complete.latest_time(snapshot))"),
+        ),
+    ),
+    _fault(
         "unreadable_key_retires",
         "S27",
         "customer pass, country pass",
@@ -295,7 +325,7 @@ _SNAPSHOTS = (
         "absence_leaves_existence_asserted",
         "S4",
         "partner pass, machine pass",
-        _in("existence.with_existence", unchained(call("when", "DELETE"))),
+        _in("existence.with_existence", unchained(call("when", "deletes"))),
     ),
     _fault(
         "presence_by_the_earliest_row",
@@ -808,7 +838,7 @@ _EQUALITY = (
         "key_parts_run_together",
         "S8",
         "partner pass, store pass",
-        _in("expressions.key_text", replaced(call("concat", "length"), "_2")),
+        _in("expressions.text_of_parts", replaced(call("concat", "length"), "_2")),
     ),
     _fault(
         "key_without_time", "S14", "customer pass, player pass", _in("keys.surrogate_key", dropped(item("unix_micros")))

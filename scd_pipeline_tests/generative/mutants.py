@@ -26,7 +26,7 @@ from scd_pipeline_tests.generative.faults import FAULTS, Fault
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
 from scd_pipeline_tests.generative.mutations import DoesNotApply
 from scd_pipeline_tests.generative.scenario_warehouse import HALVES, WAYS, Site, Way
-from scd_pipeline_tests.scenarios import DELETED_SHAPES, SHAPES, Scenario, Shape, random_scenario
+from scd_pipeline_tests.scenarios import COMPARED_SHAPES, DELETED_SHAPES, Scenario, Shape, random_scenario
 
 GROUPS = (30, 90, 90, 90)
 """Scenarios that are tried at once: few at first, as most faults show soon; 300 in all."""
@@ -53,7 +53,7 @@ class Slot:
         shape, way, *options = text.split()
         if unknown := set(options) - {"redeclared", "changing"}:
             raise ValueError(f"unknown options of a slot: {', '.join(sorted(unknown))}")
-        shapes = {each.name: each for each in (*SHAPES, *DELETED_SHAPES)}
+        shapes = {each.name: each for each in (*COMPARED_SHAPES, *DELETED_SHAPES)}
         ways = {**WAYS, HALVES.name: HALVES}
         columns: Literal["changing"] | None = "changing" if "changing" in options else None
         return Slot(shapes[shape], ways[way], "redeclared" in options, columns)

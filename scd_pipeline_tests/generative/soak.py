@@ -18,7 +18,7 @@ from pathlib import Path
 from scd_pipeline_tests.generative.comparison import EVERYWHERE, Differences, differences, expected, keys
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
 from scd_pipeline_tests.generative.scenario_warehouse import WAYS, ScenarioWarehouse, Site
-from scd_pipeline_tests.scenarios import SHAPES, Scenario, Shape, feature_report, rows_as_records, scenarios_of
+from scd_pipeline_tests.scenarios import COMPARED_SHAPES, Scenario, Shape, feature_report, rows_as_records, scenarios_of
 from scd_pipeline_tests.text_tables import render
 
 FIRST_SEED = 100_000
@@ -41,9 +41,11 @@ class Part:
 
 def parts(scenarios: int, size: int) -> list[Part]:
     """At least so many scenarios, in parts of equal size, with the shapes in turn."""
-    rounds = -(-scenarios // (size * len(SHAPES)))
-    starts = range(FIRST_SEED, FIRST_SEED + rounds * len(SHAPES) * size, size)
-    return [Part(SHAPES[i % len(SHAPES)], range(start, start + size)) for i, start in enumerate(starts)]
+    rounds = -(-scenarios // (size * len(COMPARED_SHAPES)))
+    starts = range(FIRST_SEED, FIRST_SEED + rounds * len(COMPARED_SHAPES) * size, size)
+    return [
+        Part(COMPARED_SHAPES[i % len(COMPARED_SHAPES)], range(start, start + size)) for i, start in enumerate(starts)
+    ]
 
 
 def compared(site: Site, part: Part, files: Path) -> Iterator[tuple[str, Differences]]:

@@ -191,3 +191,18 @@ VISITOR = declare(
     begin: {column: signed_up}
     """
 )
+
+SHOPPER = declare(
+    """
+    dimension: dim_shopper
+    business_key: {id: int}
+    sources:
+      pos:
+        snapshot: {scope: store}           # a delivery covers the shoppers of some stores
+        feed: {effective_at: time, deletes: "op = 'D'"}
+        bad_row_limit: 0.5
+    attributes:
+      store: 2
+      name: {scd: 1, missing: not_provided}
+    """
+)

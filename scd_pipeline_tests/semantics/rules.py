@@ -521,9 +521,16 @@ RULES: dict[str, Rule] = {
             "entities; they are on again after the next one that does.",
             "Quarantined rows count as present, and flagged rows as omitted. The guard does not apply to deletes of a "
             "feed.",
+            "If the scope of a snapshot is an attribute, an entity belongs to the scope of the values that the source "
+            "has provided last before the snapshot's position, also while it is deleted. A snapshot that omits an "
+            "entity of another scope asserts nothing about it; an entity without a value belongs to no scope. So an "
+            "entity that moves is not deleted if the file of its new scope comes first. If that of its old scope comes "
+            "first, it is deleted, and returns with the other file; at one time, no gap is between the two. Late and "
+            "withdrawn batches change the scope to which an entity belonged, and so what later snapshots assert.",
+            "A row of a snapshot without a value of an attribute of its scope is a bad row.",
             "The scope of a snapshot is passed with the delivery; otherwise it is the set of distinct values in its "
-            "rows, including quarantined rows whose key can be read. In the latter case a snapshot without rows "
-            "covers no entity.",
+            "rows, including quarantined rows whose key can be read, unless it is an attribute. A snapshot "
+            "without rows and without a passed scope covers no entity.",
         ),
     ),
     "S28": Rule(

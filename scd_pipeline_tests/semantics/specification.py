@@ -360,7 +360,7 @@ def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
 def _scope_values(batch: DeliveredBatch, dimension: Dimension, scope: Sequence[str]) -> tuple[o.Key, ...] | None:
     if batch.scope is None:
         return None
-    types = {key.name: key.type for key in dimension.business_key}
+    types = {column.name: column.type for column in (*dimension.business_key, *dimension.attributes)}
     return tuple((cast(value, types[scope[0]]),) for value in batch.scope)
 
 

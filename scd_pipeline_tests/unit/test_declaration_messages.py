@@ -48,6 +48,8 @@ effective_at_unit and format: excludes `effective_at_format`: a unit reads numbe
 nulls: a feed with `updates: full` provides all attributes; write `updates: partial` too, or remove it
 begin at a time and at a column: each entity has a start of its own, and there is a fixed one too; give either
   `column`, or `at`
+scope of an attribute with row times: city is an attribute, which not every row of a snapshot with `effective_at`
+  provides at its time; remove `effective_at`, or use columns of the business key
 
 # EXISTENCE_SOURCE
 existence false: the only source decides whether an entity exists; remove it, or write true
@@ -173,6 +175,7 @@ column type unclosed: 'array<int' is not a type; write array<type>, such as arra
 column type trailing: 'int not null' has text after the type; remove 'not null'
 key type: type array<int> cannot be in a key; write a type without parts, such as string
 begin at a text: born is of type string; declare it as date or timestamp or timestamp_ntz
+scope of a nested attribute: city is of type array<string>, which has no text for a scope; use other columns
 
 # MISSING_VALUE
 scd missing: is missing; write 0, 1, 2, 3 or 6
@@ -288,6 +291,7 @@ ties by deletes of a snapshot: no row of this snapshot is a delete; write reject
 ties by the order of a table: the rows of a table have no order; name a column that orders them in `sequence`, or
   deliver files
 expected values without windows: a table without attributes of type 2 or 6 has no versions; remove it
+scope of an attribute that may be missing: a delivery may lack city; write `missing: reject`, or use other columns
 
 # NO_ISO_TIME
 open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
@@ -351,6 +355,9 @@ personal attribute is key: is personal and in the business key; a key remains af
 personal key: a business key cannot be personal; a key remains after an erasure: choose one that is not personal, and
   write only its type
 
+# PERSONAL_SCOPE
+scope of a personal attribute: city is personal, and the log stores the scope of each delivery; use other columns
+
 # ROLE_KEY
 role with fewer columns: guest.key names 1 columns; name one for each of casino, player
 role with another type: guest is int here, and player of dim_player is string; declare guest as string
@@ -397,7 +404,7 @@ owner unknown: 'cmr' is not a source of this dimension; did you mean crm? allowe
 owner list unknown: 'emial' is not an attribute; did you mean email? allowed: email, city
 columns unknown: 'cty' is neither an attribute nor in the business key; did you mean city? allowed: customer_id,
   birthday, email, city
-scope: 'city' is not in the business key; allowed: customer_id
+scope: 'place' is neither in the business key nor an attribute of crm; allowed: customer_id, birthday, email, city
 role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you mean dim_player? allowed: dim_player;
   or put its file into the same folder, or add it to `dimensions` of the Dagster component
 begin at an unknown column: 'borne' is not an attribute; did you mean born? allowed: born,

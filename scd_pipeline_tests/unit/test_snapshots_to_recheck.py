@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scd_pipeline.declaration import Dimension, Snapshot, Source
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.snapshots import BatchChanges, CoveringSnapshot, snapshots_to_recheck
+
+DIMENSION = Dimension("dim_x", {"region": "string"}, {"city": 2}, Source("crm", Snapshot(scope="region")))
 
 
 def time(day: int) -> datetime:
@@ -24,7 +27,7 @@ def snapshot(day: int, scope: str | None = None, *, retires: bool = True, source
 
 def affected(new: list[Batch], stored: list[Batch]) -> list[tuple[int, int | None]]:
     """The days of the snapshots to recheck, and the days from which changes affect them."""
-    rechecked = snapshots_to_recheck(BatchChanges(tuple(new), (), tuple(stored)))
+    rechecked = snapshots_to_recheck(BatchChanges(tuple(new), (), tuple(stored)), DIMENSION)
     return [(each.snapshot.position[0].day, each.changes_from and each.changes_from.day) for each in rechecked]
 
 
@@ -76,4 +79,4 @@ SNAPSHOTS = st.builds(
 @settings(deadline=None)
 @given(st.lists(SNAPSHOTS, min_size=1, max_size=3), st.lists(SNAPSHOTS, max_size=8, unique_by=lambda batch: batch.id))
 def test_the_result_equals_that_of_comparing_each_with_each(new: list[Batch], stored: list[Batch]) -> None:
-    assert snapshots_to_recheck(BatchChanges(tuple(new), (), tuple(stored))) == one_by_one(new, stored)
+    assert snapshots_to_recheck(BatchChanges(tuple(new), (), tuple(stored)), DIMENSION) == one_by_one(new, stored)

@@ -244,6 +244,7 @@ def crm_and(name: str) -> dict[str, Any]:
 
 
 # Values that only Python can pass, with the field and the code of their error.
+SCOPED_BY_CITY = Source("crm", snapshot=Snapshot("crm/{date}.csv", scope="city"))
 PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
     "empty name": ({"name": ""}, "name", "MISSING_VALUE"),
     "key as a number": ({"business_key": 5}, "business_key", "INVALID_KIND"),
@@ -279,6 +280,21 @@ PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
         {"table_properties": {"delta.x": []}},
         "table_properties.delta.x",
         "INVALID_KIND",
+    ),
+    "scope of a personal attribute": (
+        {"attributes": {"city": Attribute(2, personal=True)}, "sources": SCOPED_BY_CITY},
+        "sources.crm.snapshot.scope",
+        "PERSONAL_SCOPE",
+    ),
+    "scope of an attribute that may be missing": (
+        {"attributes": {"city": Attribute(2, missing="not_provided")}, "sources": SCOPED_BY_CITY},
+        "sources.crm.snapshot.scope",
+        "NOT_APPLICABLE",
+    ),
+    "scope of a nested attribute": (
+        {"attributes": {"city": Attribute(2, "array<string>")}, "sources": SCOPED_BY_CITY},
+        "sources.crm.snapshot.scope",
+        "INVALID_TYPE",
     ),
     "begin as a time": ({"begin": "2020-01-01"}, "begin", "INVALID_KIND"),
     "snapshot as a feed": (

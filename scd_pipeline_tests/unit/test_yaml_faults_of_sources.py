@@ -453,8 +453,16 @@ FEED |       effective_at |       updates: few\n      effective_at
 7 | sources.crm.feed.updates | NOT_ALLOWED
 
 # scope
-SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: place}
 5 | sources.crm.snapshot.scope | UNKNOWN_NAME
+
+# scope of an attribute with row times
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city, effective_at: at}
+5 | sources.crm.snapshot.scope | CONFLICTING_OPTIONS
+
+# scope of an attribute with deletes
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city, deletes: gone}
+5 | sources.crm.snapshot.scope | CONFLICTING_OPTIONS
 
 # scope twice
 SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: [customer_id, customer_id]}

@@ -278,12 +278,38 @@ def _check_scopes(errors: ErrorCollector, draft: Dimension) -> None:
     for source in draft.sources:
         field = f"sources.{source.name}.snapshot.scope"
         for name in source.snapshot.scope if source.snapshot else ():
-            if types and name not in types:
-                problem = f"{short_repr(name)} is not in the business key"
-                errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, draft.key_names))
+            if types and name not in types and not errors.has("attributes"):
+                _check_scope_attribute(errors, field, name, source, draft)
             if types.get(name) == "binary":
                 problem = f"{name} is binary, which has no text for a scope"
                 errors.add("INVALID_TYPE", field, problem, "use other columns")
+
+
+def _check_scope_attribute(errors: ErrorCollector, field: str, name: str, source: Source, draft: Dimension) -> None:
+    """Check an attribute by which a source scopes its snapshots."""
+    own = [each for each in draft.attributes if source.name in _providing_sources(draft, each)]
+    attribute, snapshot = next((each for each in own if each.name == name), None), source.snapshot
+    if attribute is None:
+        problem = f"{short_repr(name)} is neither in the business key nor an attribute of {source.name}"
+        names = (*draft.key_names, *(each.name for each in own))
+        errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, names))
+        return
+    excluding = [option for option in ("effective_at", "deletes") if snapshot is not None and getattr(snapshot, option)]
+    if excluding:
+        problem = (
+            f"{name} is an attribute, which not every row of a snapshot with `{excluding[0]}` provides at its time"
+        )
+        fix = f"remove `{excluding[0]}`, or use columns of the business key"
+        errors.add("CONFLICTING_OPTIONS", field, problem, fix)
+    elif attribute.personal:
+        problem = f"{name} is personal, and the log stores the scope of each delivery"
+        errors.add("PERSONAL_SCOPE", field, problem, "use other columns")
+    elif attribute.retired or attribute.missing != "reject":
+        problem = f"a delivery may lack {name}"
+        errors.add("NOT_APPLICABLE", field, problem, "write `missing: reject`, or use other columns")
+    elif not isinstance(attribute.data_type, Primitive) or attribute.type == "binary":
+        problem = f"{name} is of type {attribute.type}, which has no text for a scope"
+        errors.add("INVALID_TYPE", field, problem, "use other columns")
 
 
 def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:

@@ -1,0 +1,223 @@
+"""S27: snapshots whose scope is an attribute, so that an entity can move from one scope to another."""
+
+from scd_pipeline_tests.semantics.declarations import SHOPPER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S27")
+@case
+def test_a_snapshot_deletes_only_the_entities_that_belong_to_its_scope_then() -> Case:
+    """Shopper 2 moves from S1 to S2, whose file comes first. Shopper 4 is omitted by the file of its store."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | id | store | name |
+            | 1-s1     | 2024-01-01 | 1  | S1    | Ann  |
+            | 1-s1     | 2024-01-01 | 2  | S1    | Bob  |
+            | 1-s1     | 2024-01-01 | 4  | S1    | Dan  |
+            | 1-s2     | 2024-01-01 | 3  | S2    | Cid  |
+            | 2-s2     | 2024-01-02 | 3  | S2    | Cid  |
+            | 2-s2     | 2024-01-02 | 2  | S2    | Bob  |
+            | 3-s1     | 2024-01-03 | 1  | S1    | Ann  |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | OPEN         |
+        | 2  | S1    | 2024-01-01     | 2024-01-02   |
+        | 2  | S2    | 2024-01-02     | OPEN         |
+        | 3  | S2    | 2024-01-01     | OPEN         |
+        | 4  | S1    | 2024-01-01     | 2024-01-03   |
+        """,
+        log="""
+        | batch               | id | kind   | time       |
+        | pos/snapshot/1-s1/1 | 1  | upsert | 2024-01-01 |
+        | pos/snapshot/1-s1/1 | 2  | upsert | 2024-01-01 |
+        | pos/snapshot/1-s1/1 | 4  | upsert | 2024-01-01 |
+        | pos/snapshot/1-s2/1 | 3  | upsert | 2024-01-01 |
+        | pos/snapshot/2-s2/1 | 2  | upsert | 2024-01-02 |
+        | pos/snapshot/3-s1/1 | 4  | delete | 2024-01-03 |
+        """,
+    )
+
+
+@rule("S27", "S18")
+@case
+def test_an_entity_that_its_old_scope_omits_first_is_deleted_and_returns() -> Case:
+    """Shopper 1 moves at one time, without a gap; shopper 2 is in the file of S2 a day later."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | scope | id     | store |
+            | 1        | 2024-01-01 | S1    | 1      | S1    |
+            | 1        | 2024-01-01 | S1    | 2      | S1    |
+            | 2-a      | 2024-01-02 | S1    | no row |       |
+            | 2-b      | 2024-01-02 | S2    | 1      | S2    |
+            | 3        | 2024-01-03 | S2    | 1      | S2    |
+            | 3        | 2024-01-03 | S2    | 2      | S2    |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | 2024-01-02   |
+        | 1  | S2    | 2024-01-02     | OPEN         |
+        | 2  | S1    | 2024-01-01     | 2024-01-02   |
+        | 2  | S2    | 2024-01-03     | OPEN         |
+        """,
+    )
+
+
+@rule("S19", "S27")
+@case
+def test_a_late_snapshot_moves_an_entity_out_of_the_scope_that_omits_it() -> Case:
+    """The stored absence of shopper 1 has no effect any more; that of shopper 2 stays in effect."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | scope | id     | store |
+            | 1        | 2024-01-01 | S1    | 1      | S1    |
+            | 1        | 2024-01-01 | S1    | 2      | S1    |
+            | 3        | 2024-01-03 | S1    | no row |       |
+            | 2        | 2024-01-02 | S2    | 1      | S2    |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | 2024-01-02   |
+        | 1  | S2    | 2024-01-02     | OPEN         |
+        | 2  | S1    | 2024-01-01     | 2024-01-03   |
+        """,
+    )
+
+
+@rule("S19", "S27")
+@case
+def test_a_late_change_moves_an_entity_into_the_scope_that_omits_it() -> Case:
+    """Nothing was stored of shopper 2 for the snapshot of S1, to which it did not belong."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | scope    | id     | store |
+            | 1        | 2024-01-01 | 'S1, S2' | 1      | S1    |
+            | 1        | 2024-01-01 | 'S1, S2' | 2      | S2    |
+            | 3        | 2024-01-03 | S1       | 1      | S1    |
+            """,
+            source="pos",
+        ),
+        feed(
+            """
+            | delivery | id | time       | op | store |
+            | 2        | 2  | 2024-01-02 |    | S1    |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | OPEN         |
+        | 2  | S2    | 2024-01-01     | 2024-01-02   |
+        | 2  | S1    | 2024-01-02     | 2024-01-03   |
+        """,
+    )
+
+
+@rule("S27", "S34")
+@case
+def test_the_withdrawal_of_a_move_leaves_the_entity_in_its_old_scope() -> Case:
+    """The snapshot of S1 omits shopper 1, of which nothing was stored while it belonged to S2."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | revision | at         | scope | id        | store |
+            | 1        | 1        | 2024-01-01 | S1    | 1         | S1    |
+            | 2        | 1        | 2024-01-02 | S2    | 1         | S2    |
+            | 3        | 1        | 2024-01-03 | S1    | no row    |       |
+            | 2        | 2        | 2024-01-02 | S2    | withdrawn |       |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | 2024-01-03   |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_the_guard_counts_the_entities_that_belong_to_the_scope() -> Case:
+    """20 shoppers of S1 exist and 6 are omitted: 30 %. The 79 of S2, and those that come from there, do not count."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | scope | id     | store |
+            | 1        | 2024-01-01 | S1    | 1..20  | S1    |
+            | 1b       | 2024-01-01 | S2    | 21..99 | S2    |
+            | 2        | 2024-01-02 | S1    | 7..40  | S1    |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id     | store | effective_to |
+        | 1..20  | S1    | OPEN         |
+        | 21..99 | S2    | OPEN         |
+        """,
+        results="""
+        | batch             | outcome  | code         |
+        | pos/snapshot/1/1  | accepted | ''           |
+        | pos/snapshot/1b/1 | accepted | ''           |
+        | pos/snapshot/2/1  | rejected | RETIRE_GUARD |
+        """,
+    )
+
+
+@rule("S26", "S27")
+@case
+def test_a_row_without_a_value_of_its_scope_is_a_bad_row() -> Case:
+    """It counts as present. An entity without a value belongs to no scope, and no snapshot deletes it."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | scope | id | store |
+            | 1        | 2024-01-01 | S1    | 1  | S1    |
+            | 1        | 2024-01-01 | S1    | 2  | S1    |
+            | 1        | 2024-01-01 | S1    | 3  | S1    |
+            """,
+            source="pos",
+        ),
+        feed(
+            """
+            | delivery | id | time       | op | store |
+            | 2        | 3  | 2024-01-02 |    | NULL  |
+            """,
+            source="pos",
+        ),
+        snapshots(
+            """
+            | delivery | at         | scope | id | store |
+            | 3        | 2024-01-03 | S1    | 1  | S1    |
+            | 3        | 2024-01-03 | S1    | 2  | NULL  |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | OPEN         |
+        | 2  | S1    | 2024-01-01     | OPEN         |
+        | 3  | S1    | 2024-01-01     | 2024-01-02   |
+        | 3  | NULL  | 2024-01-02     | OPEN         |
+        """,
+        quarantine="""
+        | batch            | key  | reason                          |
+        | pos/snapshot/3/1 | id=2 | outside of the delivery's scope |
+        """,
+    )
