@@ -298,8 +298,8 @@ def test_a_file_that_is_deleted_during_discovery_is_not_a_delivery(
     """Neither a load nor a sensor fails."""
     for day in (1, 2):
         (tmp_path / f"c_2024-01-0{day}.csv").write_text("id,city\n")
-    listed = list(discovery._matching_paths(str(tmp_path / "c_{date}.csv")))
-    monkeypatch.setattr(discovery, "_matching_paths", lambda _: listed)
+    listed = discovery.list_paths(str(tmp_path / "c_{date}.csv"))
+    monkeypatch.setattr(discovery, "list_paths", lambda _: listed)
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
     first, second = discover(dimension, None, base=tmp_path)
     (tmp_path / "c_2024-01-01.csv").unlink()
