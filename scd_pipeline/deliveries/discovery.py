@@ -60,7 +60,7 @@ class Discovery:
 def select_deliveries(
     dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
 ) -> list[Delivery]:
-    """Return the available deliveries of a dimension, as `select_deliveries_by_table` does."""
+    """Return the available deliveries of a dimension, as `select_by_table` does."""
     return select(dimension, spark, names=names, allow=allow).deliveries
 
 
