@@ -275,7 +275,7 @@ def _with_data_files(
         if not is_selected:
             raise
         results, missing = (), [error]
-    if not (is_selected and (results or missing)):
+    if not (missing or (is_selected and warehouse.table(names[0]).exists())):
         return results
     return (*results, CheckResult(names[0], DATA_FILES_EXIST, len(missing), tuple(map(str, missing))))
 
