@@ -28,7 +28,7 @@ from scd_pipeline.expressions import quote_name
 
 _NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 _INDENTED = 'the lines are parts of one indented document; declare `options: {multiLine: "true"}` in the channel'
-_OBJECTS, _OBJECT, _POSITION = "_objects", "_object", "_position"
+_TAGGED, _OBJECTS, _OBJECT, _POSITION = "_tagged", "_objects", "_object", "_position"
 _LINE_NUMBER_BITS, _POSITION_BITS = 33, 20
 
 
@@ -135,7 +135,9 @@ def read_json(
     lines = _texts(spark, options, paths).select(TEXT, file_column(), row_order_column().alias(ROW_ORDER))
     is_valid = F.is_valid_utf8(TEXT)
     row = T.StructType([T.StructField(name, T.StringType()) for name in names or [LINE]])
-    objects = _objects(F.when(is_valid, F.col(TEXT)), row, options)
+    # A column of its own: Spark would tag a text once for each use in the expression of the objects.
+    tagged = json_text.tag_values(F.when(is_valid, F.col(TEXT)))
+    objects = _objects(F.col(_TAGGED), row, options)
     if channel.rows:
         no_fields = F.array(F.lit(None).cast(row))
         objects = F.when(F.trim(TEXT) == "null", no_fields).otherwise(objects)
@@ -144,6 +146,7 @@ def read_json(
     order = F.struct(F.col(ROW_ORDER)["block"].alias("block"), _order_in_block().alias("row"))
     rows = (
         lines.where(~is_blank(F.col(TEXT)))
+        .withColumn(_TAGGED, tagged)
         .withColumn(_OBJECTS, objects)
         .select(
             *(FILE, ROW_ORDER, TEXT, problem.alias(PROBLEM)),
@@ -188,13 +191,12 @@ def _order_in_block() -> Column:
 
 
 def _objects(text: Column, row: T.StructType, options: TextOptions) -> Column:
-    """Return the tokens of the objects of a text; NULL if it is invalid.
+    """Return the tokens of the objects of a tagged text; NULL if it is invalid.
 
     The text is parsed inside an array: there Spark does not ignore text after an object. It is also parsed inside an
     object: there Spark does not ignore text after a bracket that closes the array early. No text closes both.
     """
     parser = options.parser_options()
-    text = json_text.tag_values(text)
     objects = _objects_of_type(text, row, parser)
     in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quote_name(LINE)} string", parser)
     is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()
