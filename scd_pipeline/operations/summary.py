@@ -28,7 +28,7 @@ def load_summary(result: LoadResult) -> str:
         f"deliveries: {', '.join(deliveries) or 'none'}",
         f"rows: {row_summary(result.row_counts) or 'none changed'}",
         unknown_members_summary(result.unknown_members),
-        f"table version {result.table_version}",
+        f"table version {result.table_version}" if result.table_version >= 0 else "no table yet",
         f"{result.seconds:.1f} s",
     ]
     return f"{result.table}: {'; '.join(part for part in parts if part)}"

@@ -404,6 +404,8 @@ owner unknown: 'cmr' is not a source of this dimension; did you mean crm? allowe
 owner list unknown: 'emial' is not an attribute; did you mean email? allowed: email, city
 columns unknown: 'cty' is neither an attribute nor in the business key; did you mean city? allowed: customer_id,
   birthday, email, city
+columns of a channel: 't' is neither an attribute nor in the business key; move its expression to the channel:
+  `effective_at: {expression: ...}`
 scope: 'place' is neither in the business key nor an attribute of crm; allowed: customer_id, birthday, email, city
 role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you mean dim_player? allowed: dim_player;
   or put its file into the same folder, or add it to `dimensions` of the Dagster component

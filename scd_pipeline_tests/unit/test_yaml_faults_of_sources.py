@@ -140,6 +140,10 @@ TWO | source: web | source: crm
 SNAPSHOT |     snapshot: |     columns: {cty: CITY}\n    snapshot:
 5 | sources.crm.columns.cty | UNKNOWN_NAME
 
+# columns of a channel
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", effective_at: t}\n    columns: {t: {expression: a}}
+6 | sources.crm.columns.t | UNKNOWN_NAME
+
 # columns other's
 TWO |     feed: |     columns: {city: CITY}\n    feed:
 8 | sources.web.columns.city | ATTRIBUTE_SOURCE

@@ -65,6 +65,8 @@ AUDIT_COLUMNS = (
     "withdraws",
 )
 """The audit's columns, without the business key and the surrogate keys before and after a transition."""
+_COMPUTED = ("effective_at", "sequence")
+"""The options of a channel that take an expression in place of a column."""
 _WITHOUT_WINDOWS = (ScdType.RETAIN_ORIGINAL, ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE)
 _NOT_FOR_REGULATED = {
     ScdType.RETAIN_ORIGINAL: "refuses new values",
@@ -312,6 +314,12 @@ def _check_scope_attribute(errors: ErrorCollector, field: str, name: str, source
         errors.add("INVALID_TYPE", field, problem, "use other columns")
 
 
+def _computed_fix(source: Source, name: str) -> str:
+    """Return how to write an expression whose result only an option of a channel reads; empty if none reads it."""
+    reads = [option for _, channel in source.channels for option in _COMPUTED if getattr(channel, option) == name]
+    return f"move its expression to the channel: `{reads[0]}: {{expression: ...}}`" if reads else ""
+
+
 def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
     if not draft.business_key or errors.has("attributes"):  # the names cannot be resolved
         return
@@ -321,7 +329,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
             field = field_path(f"sources.{source.name}.columns", name)
             if name not in types:
                 problem = f"{short_repr(name)} is neither an attribute nor in the business key"
-                errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, types))
+                errors.add("UNKNOWN_NAME", field, problem, _computed_fix(source, name) or did_you_mean(name, types))
                 continue
             _check_column_source(errors, field, source, name, draft)
             if column.not_provided_values and name in draft.key_names:
