@@ -51,8 +51,8 @@ _INFO_FIELDS = (
     "run_id string, reason string, actor string, correlation_id string"
 )
 _TIMES = ("at", "earliest", "latest")
-_SPARSE = "?"
-"""The end of a stored name in `columns` that is in `sparse_columns`; a name of an attribute cannot end so."""
+_SPARSE = " (sparse)"
+"""The end of a stored name in `columns` that is in `sparse_columns`; the name of an attribute has no blank."""
 CHANGE_RECORD_COLUMNS = tuple(CHANGE_RECORD_TYPES)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import parse_declarations
+from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source, parse_declarations
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.log import read_log
 from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -67,3 +69,30 @@ def test_history_does_not_depend_on_how_events_are_batched(spark: SparkSession, 
     rows = warehouse.table("dim_c").read().where("version > 0").toArrow().to_pylist()
     for key, expected in ((1, BECOMES), (2, BECOMES), (3, OF_MAPS)):
         assert_same_rows(expected, [row for row in rows if row["id"] == key])
+
+
+@pytest.mark.rule("S19", "S30")
+def test_an_attribute_may_have_a_name_that_ends_with_a_question_mark(spark: SparkSession, tmp_path: Path) -> None:
+    """The log marks the attributes that some rows lack, and what a stored snapshot implied follows from them."""
+    source = Source("crm", Snapshot(format="json"))
+    dimension = Dimension("dim_c", "id", {"vip?": 2, "tier": Attribute(2, missing="not_provided")}, source)
+    warehouse = Warehouse(spark, tmp_path / "warehouse")
+
+    def deliver(*days: tuple[int, str]) -> None:
+        rows = {day: [{"id": "1", "vip?": value}, {"id": "2", "vip?": "x", "tier": "y"}] for day, value in days}
+        at = {day: datetime(2024, 1, day, tzinfo=timezone.utc) for day in rows}
+        deliveries = [Delivery("crm", f"{day}", at=at[day], frame=rows[day], channel="snapshot") for day in rows]
+        ingest_and_apply(warehouse, dimension, deliveries)
+
+    deliver((1, "a"), (3, "a"))
+    deliver((2, "b"))
+    (batch, *_) = read_log(warehouse, dimension).batches()
+    assert (batch.columns, batch.sparse_columns) == (("vip?", "tier"), ("tier",))
+    becomes = """
+    | vip? | tier | effective_from | effective_to |
+    | a    | NULL | 2024-01-01     | 2024-01-02   |
+    | b    | NULL | 2024-01-02     | 2024-01-03   |
+    | a    | NULL | 2024-01-03     | OPEN         |
+    """
+    rows = warehouse.table("dim_c").read().where("id = 1").toArrow().to_pylist()
+    assert_same_rows(becomes, rows)
