@@ -26,7 +26,7 @@ def missing_files(table: Table) -> list[str]:
     if not table.exists():
         return []
     location = unquote(table.path or table.details()["location"])
-    folder = location.split(":", 1)[-1].lstrip("/")  # the list and the listing write the scheme differently
+    folder = location.split(":", 1)[-1].strip("/") + "/"  # the list and the listing write the scheme differently
     # A file of a table from which this one was cloned is in another folder.
     files = [file for file in map(unquote, table.read().inputFiles()) if folder in file]
     if not files:

@@ -64,13 +64,14 @@ def _declared_properties(dimension: Dimension) -> dict[str, str]:
 
 
 def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
-    """Set the declared properties of the history table of a dimension, if it lacks them.
+    """Set the declared properties of the history table of a dimension, if it lacks them, and its statistics.
 
     Raises:
         ConflictError: Another writer changed the table first.
         UsageError: Delta does not know a declared property.
     """
-    table, expected = warehouse.writable(dimension.name + HISTORY_SUFFIX), history_properties(dimension)
+    table = warehouse.writable(dimension.name + HISTORY_SUFFIX)
+    expected = {**history_properties(dimension), **history_statistics(dimension)}
     if not has_properties(table.properties(), expected):
         table.set_properties(expected)
 

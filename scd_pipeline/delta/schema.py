@@ -6,6 +6,7 @@ A load executes those steps only if it writes rows; until then queries read the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -37,6 +38,7 @@ _CONSTRAINT = "delta.constraints."
 _STATISTICS = "delta.dataSkippingStatsColumns"
 _DEFAULT_STATISTICS = 32
 """The number of columns of which Delta stores the minimum and maximum by default."""
+_COLUMN_OF_FIELD = re.compile(r"`([^`]+)`|([^`.]+)")
 _UNCHANGEABLE_OPTIONS = (
     "key",
     "surrogate_key",
@@ -156,12 +158,20 @@ def statistics_properties(dimension: Dimension, declared: Mapping[str, str]) -> 
     hidden = {name.casefold() for attribute in personal for name in (attribute.name, *attribute.generated_columns)}
     if not hidden:
         return {}
-    columns = [(name, ddl) for name, ddl, _ in stored_schema(dimension) if has_statistics(ddl)][:_DEFAULT_STATISTICS]
     listed = _by_folded_name(declared).get(_STATISTICS.casefold())
-    if listed is not None:
-        columns = [(name.strip("` "), "string") for name in listed.split(",")]
-    others = [(name, ddl) for name, ddl in columns if name.casefold() not in hidden]
-    return skipping_columns(others or [(dimension.surrogate_key, "bigint")])
+    if listed is None:
+        names = [quote_name(name) for name, ddl, _ in stored_schema(dimension) if has_statistics(ddl)]
+        names = names[:_DEFAULT_STATISTICS]
+    else:
+        names = [name.strip() for name in listed.split(",")]  # no name of a column or a field has a comma
+    others = [name for name in names if _column_of_field(name).casefold() not in hidden]
+    return {_STATISTICS: ",".join(others or [quote_name(dimension.surrogate_key)])}
+
+
+def _column_of_field(name: str) -> str:
+    """Return the column of a name in SQL, which may be that of a field in the column."""
+    match = _COLUMN_OF_FIELD.match(name)
+    return "".join(match.groups(default="")) if match else name
 
 
 def key_constraint(dimension: Dimension) -> dict[str, str]:

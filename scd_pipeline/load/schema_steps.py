@@ -140,14 +140,14 @@ def execute_steps(
         planned, properties = properties, table.properties()
         if planned and StoredDeclaration.from_properties(planned) != StoredDeclaration.from_properties(properties):
             raise ConflictError("SCHEMA_CONFLICT", f"table {table.name}", operation="ALTER")
-    if dimension.history_table and (dimension.table_properties or dimension.history_table_properties):
-        # Not only if the dimension's table lacks them: it can have had them before the history table.
-        set_history_properties(warehouse, dimension)
     if not has_properties(properties, expected):
         table.set_properties(expected)
     for step in steps:
         if not isinstance(step, CreateTable):
             execute(step, warehouse)
+    if dimension.history_table and (dimension.table_properties or dimension.history_table_properties):
+        # Not only if the dimension's table lacks them: it can have had them before the history table.
+        set_history_properties(warehouse, dimension)
 
 
 def execute(step: SchemaStep, warehouse: Warehouse) -> None:

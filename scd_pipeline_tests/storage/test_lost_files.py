@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from scd_pipeline.delta.data_files import missing_files
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DataFilesLost
 from scd_pipeline.invariants.check_descriptions import DATA_FILES_EXIST
@@ -99,6 +100,18 @@ def test_lost_files_are_reported_and_recovered(
     follow(copied, messages)
     assert contents(copied) == contents(loaded)
     assert failed_checks(copied) == []
+
+
+def test_files_of_the_table_that_was_cloned_are_not_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """Its folder begins with the name of the clone's."""
+    spark.range(1).write.format("delta").save(f"{tmp_path}/dim_v1")
+    spark.sql(f"CREATE TABLE delta.`{tmp_path}/dim` SHALLOW CLONE delta.`{tmp_path}/dim_v1`")
+    clone = Warehouse(spark, tmp_path).table("dim")
+    spark.range(1).write.format("delta").mode("append").save(str(clone.path))
+    assert missing_files(clone) == []
+    (lost,) = Path(str(clone.path)).glob("*.parquet")
+    lost.unlink()
+    assert missing_files(clone) == [lost.name]
 
 
 def test_a_repair_of_a_table_without_its_files_names_the_way_back(copied: Warehouse) -> None:

@@ -76,11 +76,17 @@ def test_personal_values_are_in_no_transaction_log(spark: SparkSession, warehous
     assert opened.table("dim_guest_history").read().count() == 2
     assert logged_values(opened, (*PERSONAL, "Vienna")) == {"Vienna"}
 
-    more = replace(GUEST, attributes={**{a.name: a for a in GUEST.attributes}, "nick": Attribute(2, personal=True)})
-    load(opened, more, [stay(3, nick="Nick3")])
+    added = {"nick": Attribute(2, personal=True), "home": Attribute(2, type="struct<town:string>")}
+    more = replace(
+        GUEST,
+        attributes={**{a.name: a for a in GUEST.attributes}, **added},
+        history_table_properties={STATISTICS: "id, `home`.town,address.street, Nick"},
+    )
+    load(opened, more, [stay(3, nick="Nick3", home={"town": "Linz"})])
     assert logged_values(opened, (*PERSONAL, "Nick3")) == set()
     listed = opened.table("dim_guest").properties()[STATISTICS]
     assert {"`city`", "`points`", "`id`", "`effective_from`"} < set(listed.split(","))
+    assert opened.table("dim_guest_history").properties()[STATISTICS] == "id,`home`.town"
 
 
 def test_existing_tables_get_the_constraint_and_the_statistics_of_new_ones(
