@@ -69,7 +69,7 @@ def test_deletes_that_are_off_are_reported_until_a_snapshot_deletes(
     code, out, messages = scd("check", "--format", "json")
     (check,) = [each for each in json.loads(out) if each["invariant"] == "deletes_are_in_effect"]
     assert (code, check["result"], check["keys"]) == (0, "warning", [warning.removeprefix("warning: ")])
-    assert messages[-1] == "14 checks: 13 passed, 0 failed, 1 warning"
+    assert messages[-1] == "15 checks: 14 passed, 0 failed, 1 warning"
 
     dimension = read_dimension(tmp_path / "d.yaml")
     with dg.DagsterInstance.ephemeral() as instance:
@@ -93,4 +93,4 @@ def test_deletes_that_are_off_are_reported_until_a_snapshot_deletes(
     (tmp_path / "d.yaml").write_text(skipping, encoding="utf-8")
     write(tmp_path, "2024-01-04", 1, 2, 3, footer=True)
     assert warnings() == []
-    assert scd("check")[1].splitlines()[-1] == "14 checks: 14 passed, 0 failed"
+    assert scd("check")[1].splitlines()[-1] == "15 checks: 15 passed, 0 failed"

@@ -112,9 +112,11 @@ def split_into_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]
 
 
 def _first_late(batches: Sequence[DeliveredBatch], dimension: Dimension) -> int:
-    """Return the number of the first delivery that begins before one of the deliveries that arrive before it."""
+    """Return the number of the first delivery that begins before an earlier one, or is another revision of it."""
     times = [_time(batch, dimension) for batch in batches]
-    return next((number for number in range(1, len(times)) if times[number] < max(times[:number])), len(times))
+    keys = [(batch.source, batch.channel, batch.delivery) for batch in batches]
+    late = (n for n in range(1, len(times)) if times[n] < max(times[:n]) or keys[n] in keys[:n])
+    return next(late, len(times))
 
 
 def _time(batch: DeliveredBatch, dimension: Dimension) -> str:

@@ -119,7 +119,7 @@ def test_existing_tables_get_the_constraint_and_the_statistics_of_new_ones(
     assert plan(opened, GUEST, [stay(4)]).schema_steps == ()
 
 
-@requirement("F1", "F2", "F4", "F5", "F7", "F8", "F9")
+@requirement("F1", "F2", "F9")
 def test_only_the_unknown_member_has_no_business_key(in_rome: Warehouse) -> None:
     table = in_rome.table("dim_customer")
     assert table.properties()[CONSTRAINT] == "(`id` IS NOT NULL) OR `customer_key` = -1"
