@@ -340,6 +340,10 @@ def _check_time(fact: Fact, report: Report) -> None:
         problem = "the event time is the time of the delivery"
         field = f"sources.{fact.source.name}.columns.{name}"
         report("NOT_APPLICABLE", field, problem, "remove it, or remove `event_at`")
+    if name in fact.source.columns and fact.source.columns[name].not_provided_values:
+        problem = f"each row provides {name}, which is the event time"
+        field = f"sources.{fact.source.name}.columns.{name}.not_provided_values"
+        report("NOT_APPLICABLE", field, problem, "remove it, or write null_values")
 
 
 def _grain_type(fact: Fact, name: str) -> str | None:

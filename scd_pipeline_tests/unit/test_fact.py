@@ -117,6 +117,13 @@ def test_a_date_is_that_of_the_delivery_whatever_its_time_of_day_is(text: str) -
         ("  floor: {", "  floor: {attributes: coins, ", 14, "sources.floor.attributes", "NOT_APPLICABLE"),
         (
             "  floor: {",
+            "  floor: {columns: {played_at: {not_provided_values: none}}, ",
+            14,
+            "sources.floor.columns.played_at.not_provided_values",
+            "NOT_APPLICABLE",
+        ),
+        (
+            "  floor: {",
             "  floor: {columns: {guest_key: GUEST}, ",
             14,
             "sources.floor.columns.guest_key",
