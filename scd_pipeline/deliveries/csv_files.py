@@ -434,12 +434,18 @@ def _delivery_layout(dialect: CsvDialect, files: Mapping[str, CsvLayout]) -> Csv
         return CsvLayout(problem=_NO_HEADER if dialect.skips_lines else "")
     (first, layout), *others = files.items()
     problems = [f"{_display(file)}, {layout.problem}" for file, layout in files.items() if layout.problem]
+    problems += [
+        f"{_display(file)}, line 1: its line `sep=` is not that of {_display(first)}; expected the same in all files "
+        "of a delivery"
+        for file, other in others
+        if other.separator != layout.separator
+    ]
     if dialect.is_on("header", "true"):
         problems += [
             f"{_display(file)}, line 1: its header is not that of {_display(first)}; expected the same columns in the "
             "same order in all files of a delivery"
             for file, other in others
-            if (other.header, other.separator) != (layout.header, layout.separator)
+            if other.header != layout.header
         ]
     return CsvLayout(
         layout.header,

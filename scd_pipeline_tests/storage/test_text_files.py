@@ -370,3 +370,13 @@ def test_a_file_without_its_declared_lines_or_separator_is_not_read(
     path.write_bytes(content)
     with pytest.raises(SourceDataError, match=re.escape(problem)):
         read_path(spark, feed, [str(path)])
+
+
+@pytest.mark.rule("S26")
+def test_files_of_one_delivery_declare_the_same_separator(spark: SparkSession, tmp_path: Path) -> None:
+    """Without headers, the line `sep=` of the first file would let the first row of the second be skipped."""
+    (tmp_path / "1.csv").write_text("sep=;\n1;Graz\n")
+    (tmp_path / "2.csv").write_text("2;Linz\n3;Wels\n")
+    feed = Feed(format="csv", options={"header": "false"})
+    with pytest.raises(SourceDataError, match=r"2\.csv, line 1: its line `sep=` is not that of"):
+        read_path(spark, feed, [str(tmp_path)])
