@@ -99,8 +99,7 @@ class _Delivered:
     def column(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
         """Return the first existing one of the columns that `name` is read from, or its expression.
 
-        If rows have fields of their own, all existing columns of its type are returned: the first that a row has is
-        read.
+        If rows have fields of their own, all existing columns are returned: the first that a row has is read.
         """
         if declared.expression:
             unresolved = name in self.expressions.unresolved
@@ -109,10 +108,9 @@ class _Delivered:
         matches = [match for match in candidates if match is not None]
         if not matches:
             return None
-        data_type = matches[0][1]
-        names = [name for column, each in matches if each == data_type for name in column.from_]
+        names = [name for column, _ in matches for name in column.from_]
         is_by_row = len(names) > 1 and matches[0][0].from_ and self.row_fields.lacks(names[0])
-        return (replace(declared, from_=tuple(names)), data_type) if is_by_row else matches[0]
+        return (replace(declared, from_=tuple(names)), matches[0][1]) if is_by_row else matches[0]
 
     def _existing(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
         """Return the column of this name; without one, the value inside of a column at this path, as an expression."""
@@ -126,6 +124,15 @@ class _Delivered:
             return None
         path = ".".join(quote_name(part) for part in (first, *fields))
         return replace(declared, from_=(), expression=path), data_type
+
+    def path_into_text(self, declared: DeclaredColumn) -> tuple[str, ...]:
+        """Return the first path into a column of text, if rows have fields of their own; otherwise an empty one.
+
+        A field of objects has this type in a delivery whose objects are all NULL.
+        """
+        paths = (tuple(name.split(".")) for name in declared.from_ if "." in name)
+        texts = {name for name, each in self.types.items() if isinstance(each, T.StringType)}
+        return next((path for path in paths if self.row_fields.lacks(path[0]) and path[0].lower() in texts), ())
 
     def missing_column(self, name: str, declared: DeclaredColumn) -> str:
         """Return what the delivery would need for `column` to return one, for an error."""
@@ -167,7 +174,7 @@ def map_columns(
             columns[name] = column
     missing += [text for name, text in expressions.unresolved.items() if name in (DELETES, ROWS)]
     attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
-    lacking = set()
+    lacking, paths = set(), {}
     for attribute in attributes:
         declared = _attribute_column(attribute.name, source, channel)
         column = delivered.column(attribute.name, declared)
@@ -175,12 +182,14 @@ def map_columns(
         if column is None and rule == "reject" and not _decides_by_row(delivered, channel):
             missing.append(delivered.missing_column(attribute.name, declared))
         elif column is None and rule != "not_provided":
-            column = (DeclaredColumn(expression="NULL", default=declared.default), T.NullType())
+            column = _null_column(declared)
             lacking.add(attribute.name)
+        elif column is None and (path := delivered.path_into_text(declared)):
+            column, paths[attribute.name] = (_null_column(declared), path)
         if column is not None:
             columns[attribute.name] = column
     provided = [attribute for attribute in attributes if attribute.name in columns]
-    paths = {name: path for name, (column, _) in columns.items() if (path := _path(column.expression or ""))}
+    paths |= {name: path for name, (column, _) in columns.items() if (path := _path(column.expression or ""))}
     sparse = [a.name for a in provided if _is_sparse(a, columns[a.name][0], channel, delivered, paths)]
     names = [*(field.name for field in own), *unread]
     return ColumnMapping(
@@ -192,10 +201,18 @@ def map_columns(
         columns,
         row_fields=delivered.row_fields,
         paths=paths,
-        required={name: _named_columns(column.expression or "", own) for name, (column, _) in columns.items()},
+        required={
+            name: paths[name][:1] if name in paths else _named_columns(column.expression or "", own)
+            for name, (column, _) in columns.items()
+        },
         lacking=frozenset(lacking),
         sparse=tuple(sparse),
     )
+
+
+def _null_column(declared: DeclaredColumn) -> _TypedColumn:
+    """Return the column NULL for an attribute that no row has a value of."""
+    return DeclaredColumn(expression="NULL", default=declared.default), T.NullType()
 
 
 def _attribute_column(name: str, source: Source, channel: Snapshot | Feed) -> DeclaredColumn:

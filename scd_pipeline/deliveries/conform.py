@@ -6,8 +6,8 @@ change records (differences.py); a bad row has kind "bad", its reason and its te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -194,15 +194,16 @@ class _Values:
 class _CastColumn:
     """A column to cast: its mapping, its delivered and its declared type, and how a bad value is treated.
 
-    `is_sequence` is true for a part of a sequence. `fields` are the fields that a row may lack, `required` the columns
-    that an expression needs, `has_path` is whether a row has the value at a path, and `missing` is what happens if a
-    row lacks the column.
+    `types` are the types of all columns, by their names in lower case. `is_sequence` is true for a part of a sequence.
+    `fields` are the fields that a row may lack, `required` the columns that an expression needs, `has_path` is whether
+    a row has the value at a path, and `missing` is what happens if a row lacks the column.
     """
 
     declared: DeclaredColumn
     physical: T.DataType
     data_type: DataType
     fields: RowFields
+    types: Mapping[str, T.DataType]
     is_personal: bool = False
     is_null_if_bad: bool = False
     is_sequence: bool = False
@@ -213,11 +214,15 @@ class _CastColumn:
 
     @property
     def delivered(self) -> Column:
-        """The delivered value as an expression has it: of JSON a text."""
+        """The delivered value as an expression has it: of JSON, or of one of several columns, a text."""
         if self.declared.expression:
             return F.expr(self.declared.expression)
         names = self.declared.from_
-        return self.fields.first(names, [col(name) for name in names]) if len(names) > 1 else col(names[0])
+        return self._first(lambda name: col(name).cast("string")) if len(names) > 1 else col(names[0])
+
+    def _first(self, value: Callable[[str], Column]) -> Column:
+        """Return the value of the first of the columns that a row has."""
+        return self.fields.first(self.declared.from_, [value(name) for name in self.declared.from_])
 
     @property
     def token(self) -> Column | None:
@@ -247,10 +252,18 @@ class _CastColumn:
         options = CastOptions(zone, self.declared.format, self.declared.unit, self.declared.round)
         if self.token is not None:
             return cast(self._comparable(self.token), JsonToken(), self.data_type, options)
+        if len(self.declared.from_) > 1:
+            results = {name: self._candidate(name).cast(zone) for name in self.declared.from_}
+            is_bad = self._first(lambda name: results[name].is_bad)
+            return Cast(self._first(lambda name: results[name].value), F.coalesce(is_bad, F.lit(False)))
         result = cast(self._comparable(self.delivered), self.physical, self.data_type, options)
         tokens = self.fields.tokens(self.required)
         unreadable = [F.coalesce(~json_text.is_readable(token), F.lit(False)) for token in tokens]
         return Cast(result.value, result.is_bad | any_of(unreadable)) if unreadable else result
+
+    def _candidate(self, name: str) -> _CastColumn:
+        """Return one of several columns alone, which may have another type than the first."""
+        return replace(self, declared=replace(self.declared, from_=(name,)), physical=self.types[name.lower()])
 
     def _comparable(self, value: Column) -> Column:
         """Return the value to cast: NULL for a placeholder, and the number of a log file's name, which sorts alike."""
@@ -292,11 +305,13 @@ def _columns_to_cast(
     mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> dict[str, _CastColumn]:
     """Return the columns to cast by name: key columns, provided attributes, and columns of the channel."""
-    fields = mapping.row_fields
+    fields, types = mapping.row_fields, {field.name.lower(): field.dataType for field in mapping.fields}
     columns = {}
     for key in dimension.business_key:
         required = mapping.required.get(key.name, ())
-        columns[key.name] = _CastColumn(*mapping.columns[key.name], parse_type(key.type), fields, required=required)
+        columns[key.name] = _CastColumn(
+            *mapping.columns[key.name], parse_type(key.type), fields, types, required=required
+        )
     for attribute in dimension.source_attributes(source.name):
         if attribute.name in mapping.provided:
             declared, physical = mapping.columns[attribute.name]
@@ -305,6 +320,7 @@ def _columns_to_cast(
                 physical,
                 attribute.data_type,
                 fields,
+                types,
                 is_personal=attribute.personal,
                 is_null_if_bad=attribute.on_bad_value == "null",
                 required=mapping.required.get(attribute.name, ()),
@@ -318,7 +334,9 @@ def _columns_to_cast(
         channel_columns[EFFECTIVE_AT] = parse_type("timestamp")
     for name, data_type in channel_columns.items():
         is_sequence, needed = name != EFFECTIVE_AT, mapping.required.get(name, ())
-        columns[name] = _CastColumn(*mapping.columns[name], data_type, fields, is_sequence=is_sequence, required=needed)
+        columns[name] = _CastColumn(
+            *mapping.columns[name], data_type, fields, types, is_sequence=is_sequence, required=needed
+        )
     return columns
 
 
@@ -397,7 +415,7 @@ def _text_of_row_or_delivery(name: str, mapping: ColumnMapping) -> Column:
     delivery_text = F.col(DELIVERY)[name.lstrip("_")]
     if name not in mapping.columns:
         return delivery_text
-    column = _CastColumn(*mapping.columns[name], parse_type("string"), mapping.row_fields)
+    column = _CastColumn(*mapping.columns[name], parse_type("string"), mapping.row_fields, {})
     text = cast(column.delivered, column.physical, column.data_type, CastOptions()).value
     return F.coalesce(text, delivery_text)
 

@@ -55,13 +55,15 @@ class RowFields:
     def has_path(self, path: Sequence[str], data_type: T.DataType) -> Column | None:
         """Return whether objects and maps at a path have the next name in it; None if they always have.
 
-        An object that is NULL lacks nothing.
+        An object that is NULL lacks nothing. A column of text has no objects: only its NULLs lack nothing.
 
         Args:
             path: A column, and the names inside of it.
             data_type: The type of the column.
         """
         token, value, conditions = self.token(path[0]), col(path[0]), []
+        if isinstance(data_type, T.StringType):
+            return value.isNull() if token is None else json_text.is_null(token)
         for name in path[1:]:
             key = _field_name(data_type, name)
             if token is not None:

@@ -12,9 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source, parse_declarations
+from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.log import read_log
+from scd_pipeline.load.retry import ignore_progress
 from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -96,3 +98,42 @@ def test_an_attribute_may_have_a_name_that_ends_with_a_question_mark(spark: Spar
     """
     rows = warehouse.table("dim_c").read().where("id = 1").toArrow().to_pylist()
     assert_same_rows(becomes, rows)
+
+
+NULLS = """
+dimension: dim_c
+business_key: {id: bigint}
+sources:
+  crm:
+    feed: {effective_at: ts, updates: partial}
+    columns: {name: {from: data.name}, zip: {from: [postcode, zip]}}
+attributes: {name: 2, zip: 2}
+"""
+
+
+@pytest.mark.rule("S30", "S14")
+@pytest.mark.parametrize("is_file", [True, False], ids=["files", "dicts"])
+def test_a_row_is_read_alike_alone_and_among_others(spark: SparkSession, tmp_path: Path, is_file: bool) -> None:
+    """A field that is null in all rows has no type: it may be an object, and another column may have the values."""
+    (dimension,) = parse_declarations(NULLS).dimensions
+    events: list[dict[str, Any]] = [
+        {"id": 1, "ts": "2024-01-01", "data": None, "postcode": None},
+        {"id": 2, "ts": "2024-01-01", "zip": 5},
+        {"id": 3, "ts": "2024-01-01", "data": {"name": "Ann"}},
+        {"id": 4, "ts": "2024-01-01", "postcode": None, "zip": 6},
+    ]
+    batches = {"all": events, "some": events[:2], **{f"{event['id']} alone": [event] for event in events}}
+    deliveries = [Delivery("crm", name, frame=rows) for name, rows in batches.items()]
+    if is_file:
+        for name, rows in batches.items():
+            (tmp_path / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        deliveries = [Delivery("crm", name, path=str(tmp_path / f"{name}.json")) for name in batches]
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    assert [result.problem for result in intake.results if result.problem] == []
+    values = {"1": ((None,), (None,)), "2": (None, ("5",)), "3": (("Ann",), None), "4": (None, (None,))}
+    expected = sorted((name, row["id"], *values[str(row["id"])]) for name, rows in batches.items() for row in rows)
+    read = [
+        (row["_batch"].split("/")[2], row["id"], row["name"] and tuple(row["name"]), row["zip"] and tuple(row["zip"]))
+        for row in intake.rows.collect()
+    ]
+    assert sorted(read) == expected
