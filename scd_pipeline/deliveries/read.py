@@ -381,9 +381,10 @@ def _group(
             if _has_no_rows(spark, frame, members):
                 mapping = _empty_mapping(source, dimension)
                 return _with_column_mapping(members, _no_rows(spark, dimension), mapping, shape)
-            if LINE in frame.columns and frame.where(F.col(LINE).isNull()).isEmpty():  # each line is a bad row
-                shape = replace(shape, fields=_declared_columns(source, first.channel, dimension))
-                return _group(spark, members, shape, dimension, is_guarded=is_guarded)
+            declared = _declared_columns(source, first.channel, dimension)
+            has_lines = bool(declared) and LINE in frame.columns
+            if has_lines and frame.where(F.col(LINE).isNull()).isEmpty():  # each line is a bad row
+                return _group(spark, members, replace(shape, fields=declared), dimension, is_guarded=is_guarded)
         if first.channel.format == "debezium":
             frame = unfold_events(frame)
             fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]

@@ -137,3 +137,14 @@ def test_a_row_is_read_alike_alone_and_among_others(spark: SparkSession, tmp_pat
         for row in intake.rows.collect()
     ]
     assert sorted(read) == expected
+
+
+@pytest.mark.rule("S26")
+def test_lines_that_are_not_json_are_rejected_if_only_expressions_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    text = NULLS.replace("zip: {from: [postcode, zip]}", "id: {expression: data.id}, zip: {expression: data.zip}")
+    text = text.replace("{from: data.name}", "{expression: data.name}").replace("effective_at: ts, ", "")
+    (dimension,) = parse_declarations(text).dimensions
+    (tmp_path / "1.json").write_text("no JSON\nno JSON\n")
+    deliveries = [Delivery("crm", "2024-01-01", path=str(tmp_path / "1.json"))]
+    (result,) = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress).results
+    assert (result.outcome, result.code) == ("rejected", "COLUMN_MISSING")
