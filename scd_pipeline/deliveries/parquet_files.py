@@ -6,7 +6,7 @@ given.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,12 +71,13 @@ def local_files(path: Path) -> list[Path]:
     return [file for file, parts in names if not any(part.startswith(("_", ".")) for part in parts)]
 
 
-def parquet_columns(files: Iterable[Path], *, reads_nanoseconds: bool) -> ParquetColumns:
+def parquet_columns(files: Iterable[Path], reads_nanoseconds: Callable[[], bool]) -> ParquetColumns:
     """Return the columns of files.
 
     Args:
         files: The files.
-        reads_nanoseconds: Whether the session reads times in nanoseconds as numbers.
+        reads_nanoseconds: Returns whether the session reads times in nanoseconds as numbers; it is called only if a
+            file has such times.
 
     Raises:
         ArrowException: A file is not a Parquet file.
@@ -86,8 +87,10 @@ def parquet_columns(files: Iterable[Path], *, reads_nanoseconds: bool) -> Parque
     for file in files:
         with pyarrow.parquet.ParquetFile(file) as opened:
             schemas.append(opened.schema_arrow)
-            problems |= _unreadable_columns(opened.schema, reads_nanoseconds=reads_nanoseconds)
+            problems |= _unreadable_columns(opened.schema)
             problems |= repeated_columns(opened.schema_arrow)
+    if NANOSECONDS in problems.values() and reads_nanoseconds():
+        problems = {name: problem for name, problem in problems.items() if problem != NANOSECONDS}
     return ParquetColumns(tuple(schemas), problems)
 
 
@@ -105,7 +108,7 @@ def _repeats_names(data_type: pyarrow.DataType) -> bool:
     return is_repeated or any(_repeats_names(field.type) for field in inner)
 
 
-def _unreadable_columns(schema: pyarrow.parquet.ParquetSchema, *, reads_nanoseconds: bool) -> dict[str, str]:
+def _unreadable_columns(schema: pyarrow.parquet.ParquetSchema) -> dict[str, str]:
     """Return the columns of types that Spark does not read.
 
     Times in nanoseconds of the older type INT96 are readable, although Arrow shows them as such.
@@ -115,7 +118,7 @@ def _unreadable_columns(schema: pyarrow.parquet.ParquetSchema, *, reads_nanoseco
         name, logical = column.path.partition(".")[0], str(column.logical_type)
         if logical.startswith(_UNREADABLE_TYPES) or (column.precision or 0) > _LARGEST_PRECISION:
             problems[name] = logical
-        elif column.physical_type == "INT64" and "timeUnit=nanoseconds" in logical and not reads_nanoseconds:
+        elif column.physical_type == "INT64" and "timeUnit=nanoseconds" in logical:
             problems[name] = NANOSECONDS
     return problems
 

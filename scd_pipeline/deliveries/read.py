@@ -623,8 +623,7 @@ def _parquet_shape(
     """
     key, channel, source = _key(delivery), delivery.channel, dimension.source(delivery.batch.source)
     files = local_files(Path(path)) if channel.format == "parquet" else []
-    reads_nanoseconds = str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() == "true"
-    columns = parquet_columns(files, reads_nanoseconds=reads_nanoseconds)
+    columns = parquet_columns(files, partial(_reads_nanoseconds, spark))
     merged = None
     if not columns.problems:
         texts = {json.dumps([[field.name, str(field.type)] for field in schema]) for schema in columns.schemas}
@@ -645,6 +644,11 @@ def _parquet_shape(
     _check_unread("COLUMN_TYPE", without_type, source, channel, dimension)
     unread = (*undeclared, *without_type)
     return _Shape((*key, StructType(list(fields)).json(), *unread, *alone), fields=fields, unread=unread)
+
+
+def _reads_nanoseconds(spark: SparkSession) -> bool:
+    """Return whether the session reads times in nanoseconds as numbers."""
+    return str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() == "true"
 
 
 def _check_readable(problems: Mapping[str, str]) -> None:
