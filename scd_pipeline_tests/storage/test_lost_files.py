@@ -109,9 +109,9 @@ def test_files_of_the_table_that_was_cloned_are_not_lost(spark: SparkSession, tm
     clone = Warehouse(spark, tmp_path).table("dim")
     spark.range(1).write.format("delta").mode("append").save(str(clone.path))
     assert missing_files(clone) == []
-    (lost,) = Path(str(clone.path)).glob("*.parquet")
-    lost.unlink()
-    assert missing_files(clone) == [lost.name]
+    (file,) = Path(str(clone.path)).glob("*.parquet")
+    file.unlink()
+    assert missing_files(clone) == [file.name]
 
 
 def test_a_repair_of_a_table_without_its_files_names_the_way_back(copied: Warehouse) -> None:
