@@ -108,22 +108,17 @@ class _Delivered:
         matches = [match for match in candidates if match is not None]
         if not matches:
             return None
-        names = [name for column, _ in matches for name in column.from_]
-        is_by_row = len(names) > 1 and matches[0][0].from_ and self.row_fields.lacks(names[0])
+        texts = ".".join(self.path_into_text(declared))
+        names = [name for name in declared.from_ if name == texts or self._existing(name, declared) is not None]
+        is_by_row = len(names) > 1 and self.row_fields.lacks(names[0].partition(".")[0])
         return (replace(declared, from_=tuple(names)), matches[0][1]) if is_by_row else matches[0]
 
     def _existing(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
         """Return the column of this name; without one, the value inside of a column at this path, as an expression."""
         if name.lower() in self.types:
             return replace(declared, from_=(name,)), self.types[name.lower()]
-        first, *fields = name.split(".")
-        data_type = self.types.get(first.lower())
-        for field_name in fields:
-            data_type = data_type and inner_type(data_type, field_name)
-        if data_type is None:
-            return None
-        path = ".".join(quote_name(part) for part in (first, *fields))
-        return replace(declared, from_=(), expression=path), data_type
+        value = value_at_path(name, self.types)
+        return value and (replace(declared, from_=(), expression=value[0]), value[1])
 
     def path_into_text(self, declared: DeclaredColumn) -> tuple[str, ...]:
         """Return the first path into a column of text, if rows have fields of their own; otherwise an empty one.
@@ -244,6 +239,20 @@ def _is_sparse(
     """Return whether a row may leave out an attribute of which other rows of its delivery provide a value."""
     may_lack = bool(delivered.row_fields.fields) or attribute.name in paths
     return (may_lack and missing_rule(attribute, channel) == "not_provided") or bool(column.not_provided_values)
+
+
+def value_at_path(path: str, types: Mapping[str, T.DataType]) -> tuple[str, T.DataType] | None:
+    """Return the expression of the value at a path such as `address.city`, and its type; None without such a value.
+
+    Args:
+        path: A column, and the names inside of it.
+        types: The types of the columns, by their names in lower case.
+    """
+    first, *names = path.split(".")
+    data_type = types.get(first.lower())
+    for name in names:
+        data_type = data_type and inner_type(data_type, name)
+    return None if data_type is None else (".".join(quote_name(part) for part in (first, *names)), data_type)
 
 
 def undeclared_columns(

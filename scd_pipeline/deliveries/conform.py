@@ -40,7 +40,7 @@ from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import MICROSECONDS_IN_JSON, Cast, cast
-from scd_pipeline.deliveries.column_mapping import ColumnMapping, missing_rule
+from scd_pipeline.deliveries.column_mapping import ColumnMapping, missing_rule, value_at_path
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, column_label, sequence_part
 from scd_pipeline.deliveries.json_text import JsonToken
 from scd_pipeline.deliveries.row_columns import (
@@ -218,17 +218,38 @@ class _CastColumn:
         if self.declared.expression:
             return F.expr(self.declared.expression)
         names = self.declared.from_
-        return self._first(lambda name: col(name).cast("string")) if len(names) > 1 else col(names[0])
+        return self._first(lambda each: each.delivered.cast("string")) if len(names) > 1 else col(names[0])
 
-    def _first(self, value: Callable[[str], Column]) -> Column:
-        """Return the value of the first of the columns that a row has."""
-        return self.fields.first(self.declared.from_, [value(name) for name in self.declared.from_])
+    def _first(self, value: Callable[[_CastColumn], Column]) -> Column:
+        """Return the value of the first of the columns that a row has; NULL if it has none of them."""
+        first = F.lit(None)
+        for candidate in reversed(self._candidates):
+            first = F.when(candidate.is_present, value(candidate)).otherwise(first)
+        return first
+
+    @property
+    def _candidates(self) -> list[_CastColumn]:
+        """Each of several columns and paths alone; they may have different types."""
+        candidates = []
+        for name in self.declared.from_:
+            if name.lower() in self.types:
+                declared, data_type = replace(self.declared, from_=(name,)), self.types[name.lower()]
+                candidates.append(replace(self, declared=declared, physical=data_type))
+                continue
+            path = tuple(name.split("."))
+            # A field whose objects are all NULL is of text.
+            expression, data_type = value_at_path(name, self.types) or ("NULL", T.NullType())
+            declared = replace(self.declared, from_=(), expression=expression)
+            has_path = self.fields.has_path(path, self.types[path[0].lower()])
+            each = replace(self, declared=declared, physical=data_type, required=path[:1], has_path=has_path)
+            candidates.append(each)
+        return candidates
 
     @property
     def token(self) -> Column | None:
         """The delivered value as a JSON token; None if it is none."""
         tokens = self.fields.tokens(self.declared.from_)
-        return F.coalesce(*tokens) if tokens else None
+        return F.coalesce(*tokens) if tokens and len(tokens) == len(self.declared.from_) else None
 
     @property
     def is_present(self) -> Column:
@@ -238,13 +259,15 @@ class _CastColumn:
         if self.declared.expression:
             has_columns = self.fields.has_all(self.required)
             return has_columns if self.has_path is None else has_columns & self.has_path
+        if len(self.declared.from_) > 1:
+            return any_of([candidate.is_present for candidate in self._candidates])
         return any_of([self.fields.has(name) for name in self.declared.from_])
 
     @property
     def may_be_absent(self) -> bool:
         """Whether a row may lack the column."""
         names = self.required if self.declared.expression else self.declared.from_
-        lacks_column = any(self.fields.lacks(name) for name in names)
+        lacks_column = any(self.fields.lacks(name.partition(".")[0]) or self.fields.lacks(name) for name in names)
         return self.is_lacking or lacks_column or self.has_path is not None
 
     def cast(self, zone: str) -> Cast:
@@ -253,17 +276,12 @@ class _CastColumn:
         if self.token is not None:
             return cast(self._comparable(self.token), JsonToken(), self.data_type, options)
         if len(self.declared.from_) > 1:
-            results = {name: self._candidate(name).cast(zone) for name in self.declared.from_}
-            is_bad = self._first(lambda name: results[name].is_bad)
-            return Cast(self._first(lambda name: results[name].value), F.coalesce(is_bad, F.lit(False)))
+            is_bad = self._first(lambda each: each.cast(zone).is_bad)
+            return Cast(self._first(lambda each: each.cast(zone).value), F.coalesce(is_bad, F.lit(False)))
         result = cast(self._comparable(self.delivered), self.physical, self.data_type, options)
         tokens = self.fields.tokens(self.required)
         unreadable = [F.coalesce(~json_text.is_readable(token), F.lit(False)) for token in tokens]
         return Cast(result.value, result.is_bad | any_of(unreadable)) if unreadable else result
-
-    def _candidate(self, name: str) -> _CastColumn:
-        """Return one of several columns alone, which may have another type than the first."""
-        return replace(self, declared=replace(self.declared, from_=(name,)), physical=self.types[name.lower()])
 
     def _comparable(self, value: Column) -> Column:
         """Return the value to cast: NULL for a placeholder, and the number of a log file's name, which sorts alike."""

@@ -75,13 +75,6 @@ class RowFields:
             value, data_type = value[key], inner_type(data_type, name) or T.NullType()
         return F.coalesce(all_of(conditions), F.lit(False)) if conditions else None
 
-    def first(self, names: Sequence[str], values: Sequence[Column]) -> Column:
-        """Return the value of the first of the fields that a row has; NULL if it has none of them."""
-        value = F.lit(None)
-        for name, candidate in reversed(list(zip(names, values, strict=True))):
-            value = F.when(self.has(name), candidate).otherwise(value)
-        return value
-
 
 def inner_type(data_type: T.DataType, name: str) -> T.DataType | None:
     """Return the type of a field of a struct, or of the values of a map of texts; None if there is no such value."""

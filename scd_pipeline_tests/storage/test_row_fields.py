@@ -106,8 +106,8 @@ business_key: {id: bigint}
 sources:
   crm:
     feed: {effective_at: ts, updates: partial}
-    columns: {name: {from: data.name}, zip: {from: [postcode, zip]}}
-attributes: {name: 2, zip: 2}
+    columns: {name: {from: data.name}, zip: {from: [postcode, zip]}, town: {from: [town, data.town]}}
+attributes: {name: 2, zip: 2, town: 2}
 """
 
 
@@ -119,10 +119,15 @@ def test_a_row_is_read_alike_alone_and_among_others(spark: SparkSession, tmp_pat
     events: list[dict[str, Any]] = [
         {"id": 1, "ts": "2024-01-01", "data": None, "postcode": None},
         {"id": 2, "ts": "2024-01-01", "zip": 5},
-        {"id": 3, "ts": "2024-01-01", "data": {"name": "Ann"}},
-        {"id": 4, "ts": "2024-01-01", "postcode": None, "zip": 6},
+        {"id": 3, "ts": "2024-01-01", "data": {"name": "Ann", "town": "Bonn"}},
+        {"id": 4, "ts": "2024-01-01", "postcode": None, "zip": 6, "town": "Kiel"},
     ]
-    batches = {"all": events, "some": events[:2], **{f"{event['id']} alone": [event] for event in events}}
+    batches = {
+        "all": events,
+        "some": events[:2],
+        "others": [events[0], events[3]],
+        **{f"{event['id']} alone": [event] for event in events},
+    }
     deliveries = [Delivery("crm", name, frame=rows) for name, rows in batches.items()]
     if is_file:
         for name, rows in batches.items():
@@ -130,10 +135,19 @@ def test_a_row_is_read_alike_alone_and_among_others(spark: SparkSession, tmp_pat
         deliveries = [Delivery("crm", name, path=str(tmp_path / f"{name}.json")) for name in batches]
     intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
     assert [result.problem for result in intake.results if result.problem] == []
-    values = {"1": ((None,), (None,)), "2": (None, ("5",)), "3": (("Ann",), None), "4": (None, (None,))}
+    values = {
+        "1": ((None,), (None,), (None,)),
+        "2": (None, ("5",), None),
+        "3": (("Ann",), None, ("Bonn",)),
+        "4": (None, (None,), ("Kiel",)),
+    }
     expected = sorted((name, row["id"], *values[str(row["id"])]) for name, rows in batches.items() for row in rows)
     read = [
-        (row["_batch"].split("/")[2], row["id"], row["name"] and tuple(row["name"]), row["zip"] and tuple(row["zip"]))
+        (
+            row["_batch"].split("/")[2],
+            row["id"],
+            *(each and tuple(each) for each in (row["name"], row["zip"], row["town"])),
+        )
         for row in intake.rows.collect()
     ]
     assert sorted(read) == expected
@@ -141,7 +155,9 @@ def test_a_row_is_read_alike_alone_and_among_others(spark: SparkSession, tmp_pat
 
 @pytest.mark.rule("S26")
 def test_lines_that_are_not_json_are_rejected_if_only_expressions_are_read(spark: SparkSession, tmp_path: Path) -> None:
-    text = NULLS.replace("zip: {from: [postcode, zip]}", "id: {expression: data.id}, zip: {expression: data.zip}")
+    text = NULLS.replace(
+        "zip: {from: [postcode, zip]}", "id: {expression: data.id}, zip: {expression: data.zip}"
+    ).replace("town: {from: [town, data.town]}", "town: {expression: data.town}")
     text = text.replace("{from: data.name}", "{expression: data.name}").replace("effective_at: ts, ", "")
     (dimension,) = parse_declarations(text).dimensions
     (tmp_path / "1.json").write_text("no JSON\nno JSON\n")
