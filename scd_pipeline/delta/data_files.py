@@ -23,17 +23,26 @@ _GLOB = re.compile(r"([\\*?\[\]{}])")
 
 def missing_files(table: Table) -> list[str]:
     """Return the names of the missing data files of a table; none if the table does not exist."""
-    if not table.exists():
-        return []
-    location = unquote(table.path or table.details()["location"])
-    folder = location.split(":", 1)[-1].strip("/") + "/"  # the list and the listing write the scheme differently
-    # A file of a table from which this one was cloned is in another folder.
-    files = [file for file in map(unquote, table.read().inputFiles()) if folder in file]
+    files = _newest_files(table)
     if not files:
         return []
     reader = table.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    existing = {_file_name(unquote(file)) for file in reader.load(_GLOB.sub(r"\\\1", location)).inputFiles()}
-    return sorted({_file_name(file) for file in files} - existing)
+    listing = reader.load(_GLOB.sub(r"\\\1", _location(table))).inputFiles()
+    return sorted(files - {_file_name(unquote(file)) for file in listing})
+
+
+def _newest_files(table: Table) -> set[str]:
+    """Return the names of the data files of the newest version that the table's folder should have."""
+    if not table.exists():
+        return set()
+    # The list and the listing write the scheme differently.
+    folder = _location(table).split(":", 1)[-1].strip("/") + "/"
+    # A file of a table from which this one was cloned is in another folder.
+    return {_file_name(file) for file in map(unquote, table.read().inputFiles()) if folder in file}
+
+
+def _location(table: Table) -> str:
+    return unquote(table.path or table.details()["location"])
 
 
 def missing_files_errors(warehouse: Warehouse, names: Sequence[str]) -> list[DataFilesLost]:
@@ -63,13 +72,19 @@ def missing_files_reported(warehouse: Warehouse, names: Sequence[str]) -> Iterat
 
 
 def _named_in(text: str, warehouse: Warehouse, names: Sequence[str]) -> DataFilesLost | None:
-    """Return the error about the table whose file a message names; None if it is none of these tables."""
+    """Return the error about the table whose file a message names.
+
+    None if no table needs the file: it is a delivered one, or one of an older version, which a VACUUM has deleted.
+    """
     file = _FILE.search(text)
     folders = file["folder"].split("/") if file else []
     table = next((name for name in names if name in folders), None)
     if file is None or table is None:  # a catalog may name folders otherwise
         return next(iter(missing_files_errors(warehouse, names)), None)
-    return _error(table, missing_files(warehouse.table(table)) or [file["name"]])
+    missing = missing_files(warehouse.table(table))
+    if not missing and (file["name"].endswith(".bin") or file["name"] in _newest_files(warehouse.table(table))):
+        missing = [file["name"]]  # its deletion vector
+    return _error(table, missing) if missing else None
 
 
 def _error(table: str, missing: Sequence[str]) -> DataFilesLost:

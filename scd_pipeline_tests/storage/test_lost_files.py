@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.delta.data_files import missing_files
+from scd_pipeline.delta.data_files import missing_files, missing_files_reported
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DataFilesLost
 from scd_pipeline.invariants.check_descriptions import DATA_FILES_EXIST
@@ -100,6 +100,21 @@ def test_lost_files_are_reported_and_recovered(
     follow(copied, messages)
     assert contents(copied) == contents(loaded)
     assert failed_checks(copied) == []
+
+
+def test_a_deleted_file_of_an_older_version_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """A VACUUM has deleted it while a query reads that version; the table is as it should be."""
+    table = Warehouse(spark, tmp_path).table("dim_old")
+    spark.range(1).write.format("delta").save(str(table.path))
+    (deleted,) = Path(str(table.path)).glob("*.parquet")
+    spark.range(2).write.format("delta").mode("overwrite").save(str(table.path))
+    deleted.unlink()
+    with (
+        pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist") as raised,
+        missing_files_reported(Warehouse(spark, tmp_path), ["dim_old"]),
+    ):
+        table.read(0).collect()
+    assert not isinstance(raised.value, DataFilesLost)
 
 
 def test_files_of_the_table_that_was_cloned_are_not_lost(spark: SparkSession, tmp_path: Path) -> None:
