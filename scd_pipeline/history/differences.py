@@ -279,7 +279,7 @@ def _with_state_before(
     """
     window, kinds = windows.rows_before(), batches.kinds(dimension)
     is_upsert = in_effect & (F.col(KIND) == UPSERT)
-    if not kinds.are_plain:
+    if not (kinds.are_plain or windows.has_one_record_per_entity):  # nothing is before the only record of an entity
         records = kinds.scopes.with_scope_before(records, dimension, window, in_effect)
         records = with_existence(records, window, in_effect).drop(IN_SCOPE_BEFORE)
         is_upsert = is_upsert | (in_effect & is_presence() & ~F.col(EXISTED_BEFORE))

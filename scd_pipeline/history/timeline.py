@@ -108,9 +108,11 @@ def build_timeline(
 
 
 def effective_records(records: DataFrame, dimension: Dimension, windows: RowWindows, kinds: SnapshotKinds) -> DataFrame:
-    """Return the upserts and deletes that have an effect."""
+    """Return the upserts and deletes that have an effect: the only one of an entity has."""
     rows = records.where(F.col(KIND).isin(UPSERT, DELETE))
-    return rows if kinds.are_plain else _resolve_presence(rows, dimension, windows, kinds)
+    if kinds.are_plain or windows.has_one_record_per_entity:
+        return rows
+    return _resolve_presence(rows, dimension, windows, kinds)
 
 
 def _resolve_presence(rows: DataFrame, dimension: Dimension, windows: RowWindows, kinds: SnapshotKinds) -> DataFrame:

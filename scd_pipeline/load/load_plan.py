@@ -22,6 +22,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ConflictError, LoadWarning
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.load.audit import AuditStepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
@@ -266,7 +267,7 @@ def _step_records(
     return AuditStepRecords(
         changed=changed,
         in_effect=actions.records,
-        kinds=intake.kinds,
+        kinds=SnapshotKinds(),
         since=since,
         is_newest=is_newest(since, state.batches),
         entity_limit=comparison.entity_limit,

@@ -28,10 +28,12 @@ from scd_pipeline.frames import (
 from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, UNCHANGED, compare_rows
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
+from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import with_last_flag
+from scd_pipeline.history.row_windows import RowWindows
 from scd_pipeline.history.schema import beginning, dimension_schema
-from scd_pipeline.history.timeline import build_timeline
+from scd_pipeline.history.timeline import build_timeline, effective_records
 from scd_pipeline.invariants.check_descriptions import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.invariants.dimensions import (
     CHECK,
@@ -90,7 +92,8 @@ def plan_row_actions(
     recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
     if recomputed is None:
         return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
-    is_computed = fact_keys is not None or not comparison.intake.kinds.are_plain
+    is_first_scoped = comparison.has_one_record_per_entity and not comparison.intake.kinds.are_plain
+    is_computed = fact_keys is not None or is_first_scoped
     after = _computed(recomputed.after, fact_keys) if is_computed else recomputed.after
     compared = compare_rows(with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension), dimension)
     # Without stored rows, the computed rows are those to open.
@@ -116,7 +119,7 @@ def plan_row_actions(
 
 
 class _Recomputed(NamedTuple):
-    """The stored rows of the affected entities, their recomputed rows, and the change records in effect of these.
+    """The stored rows of the affected entities, their recomputed rows, and the change records that have an effect.
 
     `records` is None if the log affects no entity, and only stored rows are re-keyed.
     """
@@ -143,11 +146,11 @@ def _recompute(
     if keys is not None:
         in_range = stored if state.has_pending_commits else stored.where(comparison.key_range)
         before = in_range.join(keys, names, "left_semi") if state.rows is not None else stored
-        records = _records_of(state, comparison, keys)
+        records = _effective_records(_records_of(state, comparison, keys), state.dimension, comparison)
         after = build_timeline(
             records,
             state.dimension,
-            kinds=comparison.intake.kinds,
+            kinds=SnapshotKinds(),
             has_one_record_per_entity=comparison.has_one_record_per_entity,
             key_hash=warehouse.key_hash,
         )
@@ -155,6 +158,17 @@ def _recompute(
         others = checkpoint(rekeyed if keys is None else rekeyed.join(keys, names, "left_anti"))
         before, after = before.unionByName(others), after.unionByName(others)
     return _Recomputed(before, after, records)
+
+
+def _effective_records(records: DataFrame, dimension: Dimension, comparison: Comparison) -> DataFrame:
+    """Return the records that have an effect, computed unless all have or each entity has one record.
+
+    Spark Connect limits the depth of a plan: that of the records and of the versions together would exceed it.
+    """
+    kinds = comparison.intake.kinds
+    if kinds.are_plain or comparison.has_one_record_per_entity:
+        return records
+    return checkpoint(effective_records(records, dimension, RowWindows(dimension), kinds))
 
 
 def _computed(rows: DataFrame, fact_keys: FactKeys | None) -> DataFrame:
