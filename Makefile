@@ -54,10 +54,10 @@ $(STAMP): | .venv/.made
 	rm -rf .venv && $$python -m venv .venv && touch $@
 
 # Lint beside the tests, which leave the processor idle at times. What pytest prints last remains the last line, unless
-# lint fails: then its output is.
+# lint fails: then its output is. The set-up is done by then: a second one would write the class archive again.
 define LINT_AND
 $(info $(1))@lint=$$(mktemp) || exit; \
-$(MAKE) --no-print-directory lint >"$$lint" 2>&1 & linting=$$!; \
+$(MAKE) --no-print-directory --old-file=setup lint >"$$lint" 2>&1 & linting=$$!; \
 trap 'kill $$linting 2>/dev/null; rm -f "$$lint"' EXIT; \
 $(1); tested=$$?; \
 wait $$linting || { tested=1; cat "$$lint"; echo "lint failed, see above" >&2; }; \
