@@ -92,8 +92,8 @@ def plan_row_actions(
     recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
     if recomputed is None:
         return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
-    is_first_scoped = comparison.has_one_record_per_entity and not comparison.intake.kinds.are_plain
-    is_computed = fact_keys is not None or is_first_scoped
+    # A first load derives its versions from the delivered rows in one plan, which may be too deep to be compared too.
+    is_computed = fact_keys is not None or comparison.has_one_record_per_entity
     after = _computed(recomputed.after, fact_keys) if is_computed else recomputed.after
     compared = compare_rows(with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension), dimension)
     # Without stored rows, the computed rows are those to open.

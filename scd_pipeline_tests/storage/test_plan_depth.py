@@ -46,7 +46,11 @@ def extract(day: int, **stores: str) -> Delivery:
 
 
 @pytest.mark.rule("S27")
-@pytest.mark.parametrize("channel", [Snapshot(scope="store"), Snapshot(effective_at="at")], ids=["scope", "row times"])
+@pytest.mark.parametrize(
+    "channel",
+    [Snapshot(), Snapshot(scope="store"), Snapshot(effective_at="at")],
+    ids=["plain", "scope", "row times"],
+)
 def test_a_declaration_with_everything_is_loaded(spark: SparkSession, warehouse: Path, channel: Snapshot) -> None:
     source = Source("pos", channel, Feed(effective_at="at"))
     dimension = Dimension("dim_shopper", "id", EVERYTHING, source, begin=Begin(column="created"))
