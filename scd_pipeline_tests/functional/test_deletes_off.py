@@ -30,6 +30,7 @@ def write(folder: Path, day: str, *keys: int, footer: bool) -> None:
     (folder / f"x_{day}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+@pytest.mark.slow(30)
 @pytest.mark.rule("S27")
 def test_deletes_that_are_off_are_reported_until_a_snapshot_deletes(
     spark: SparkSession,

@@ -135,6 +135,7 @@ def test_a_folder_with_data_and_without_a_delta_log_is_not_overwritten(spark: Sp
     ingest_and_apply(Warehouse(spark, warehouse), CUSTOMER, [snapshot(1, {"a": "Rome"})])
 
 
+@pytest.mark.slow(10)
 def test_a_load_sets_the_properties_of_tables_that_a_plain_write_created(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

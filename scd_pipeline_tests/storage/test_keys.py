@@ -55,6 +55,7 @@ def test_a_key_collision_with_a_stored_version_fails_the_run(spark: SparkSession
     assert opened.table("dim_customer_changes").last_commit().number == 1
 
 
+@pytest.mark.slow(15)
 @requirement("F32")
 def test_the_fix_of_a_collision_with_a_stored_version_resolves_it(spark: SparkSession, warehouse: Path) -> None:
     """A stored table rejects another salt: all keys change, also those in facts and in the audit."""

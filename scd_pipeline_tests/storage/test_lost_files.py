@@ -82,11 +82,22 @@ def follow(warehouse: Warehouse, messages: list[str]) -> None:
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        (["dim_customer", "dim_customer_keys", "fct_order"], "a load rebuilds it from its change log"),
-        (["dim_customer_history", "dim_customer_audit"], "without withdrawn transitions and repairs"),
-        (["dim_customer_changes", "fct_order_changes"], "no other table can rebuild them"),
+        pytest.param(
+            ["dim_customer", "dim_customer_keys", "fct_order"],
+            "a load rebuilds it from its change log",
+            marks=pytest.mark.slow(20),
+            id="dimension",
+        ),
+        pytest.param(
+            ["dim_customer_history", "dim_customer_audit"],
+            "without withdrawn transitions and repairs",
+            marks=pytest.mark.slow(20),
+            id="history and audit",
+        ),
+        pytest.param(
+            ["dim_customer_changes", "fct_order_changes"], "no other table can rebuild them", id="change logs"
+        ),
     ],
-    ids=["dimension", "history and audit", "change logs"],
 )
 def test_lost_files_are_reported_and_recovered(
     loaded: Warehouse, copied: Warehouse, names: list[str], reason: str

@@ -89,6 +89,7 @@ def test_personal_values_are_in_no_transaction_log(spark: SparkSession, warehous
     assert opened.table("dim_guest_history").properties()[STATISTICS] == "id,`home`.town"
 
 
+@pytest.mark.slow(15)
 def test_existing_tables_get_the_constraint_and_the_statistics_of_new_ones(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
