@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -89,13 +88,13 @@ def test_an_unreachable_server_is_reported_before_anything_starts(tmp_path: Path
 
 @pytest.mark.slow(15)
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
-def test_it_serves_until_it_is_interrupted_or_its_terminal_closes(tmp_path: Path, end: signal.Signals) -> None:
+def test_it_serves_until_it_is_interrupted_or_its_terminal_closes(
+    remote: str, tmp_path: Path, end: signal.Signals
+) -> None:
     port = free_port()
     command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
-    # A configured server is not started; a listening socket is enough, because no run needs Spark.
-    with (tmp_path / "log").open("w") as log, socket.create_server(("127.0.0.1", 0)) as spark:
-        remote = f"sc://127.0.0.1:{spark.getsockname()[1]}"
-        environ = {**os.environ, "SCD_REMOTE": remote, "DAGSTER_HOME": str(tmp_path)}
+    environ = {**os.environ, "SCD_REMOTE": remote, "DAGSTER_HOME": str(tmp_path)}  # a configured server is not started
+    with (tmp_path / "log").open("w") as log:
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
         try:
             DagsterClient(port).wait(started)
