@@ -21,8 +21,8 @@ TIES: tuple[str, ...] = get_args(Ties)
 UNITS: tuple[str, ...] = get_args(Unit)
 
 SEQUENCE_BITS: Mapping[int, tuple[int, ...]] = {1: (64,), 2: (31, 32), 3: (20, 32, 11)}
-"""The bits of each part of a sequence, by their number: the change log stores all parts as one BIGINT. Three parts are
-those of a binary log: the number of the file, the position in it and the number of the row at that position."""
+"""The bits of each part of a sequence, by their number: the change log stores all parts as one BIGINT. Three parts
+fit a binary log: the number of the file, the position in it and the number of the row at that position."""
 
 TIME_PLACEHOLDERS = tuple(FORMS)
 PLACEHOLDERS = (*TIME_PLACEHOLDERS, "delivery")
