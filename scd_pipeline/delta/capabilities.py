@@ -112,7 +112,7 @@ def probe(spark: SparkSession, server: str, scratch_path: str) -> Capabilities:
     with scratch_table_path(scratch_path) as path:
         scratch = Table(spark, "scratch", path)
         replaces = _works(spark, scratch, "replace")
-        engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").select("engineInfo").collect()[0][0]
+        engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").collect()[0]["engineInfo"]
     with scratch_table_path(scratch_path) as path:
         merges = not replaces and _works(spark, Table(spark, "scratch", path), "merge")
     return Capabilities(server, engine, replaces, merges)

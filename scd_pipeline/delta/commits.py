@@ -16,19 +16,23 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import Column, Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
 
 from scd_pipeline.delta.repair_instructions import repair_instructions
 from scd_pipeline.delta_operations import CHANGES_NO_ROW
 from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
-from scd_pipeline.instants import from_micros
+from scd_pipeline.instants import from_micros, to_micros
 
 METADATA_KEY = "scd_pipeline"
 _FORMAT = 1
 _MAX_LISTED_BATCHES = 100
-_PAGES = (3, 50, 1000, 1_000_000)
-"""The numbers of history rows to read, one after the other until they reach back far enough."""
+_PAGES = (1, 20, 1000, 1_000_000)
+"""The numbers of history rows to read, one after the other until they reach back far enough.
+
+The newest commit is usually the one that is searched for, and Delta reads the file of each commit.
+"""
 _RESTORE = "RESTORE"
 
 
@@ -239,7 +243,8 @@ def pipeline_commits_since(
     def reaches_back(commits: Sequence[PipelineCommit]) -> bool:
         return number is None or commits[-1].number <= number
 
-    commits = _newest_commits(spark, table, identifier, reaches_back)
+    pages = _PAGES if number is None else _PAGES[1:]
+    commits = _newest_commits(spark, table, identifier, reaches_back, pages)
     return commits[-1:] if number is None else [commit for commit in commits if commit.number > number]
 
 
@@ -252,18 +257,21 @@ def find_commit(spark: SparkSession, commit: PipelineCommit, identifier: str) ->
     def reaches_back(commits: Sequence[PipelineCommit]) -> bool:
         return any(c.token == commit.token for c in commits) or commits[-1].number < commit.number
 
-    commits = _newest_commits(spark, commit.table, identifier, reaches_back)
+    commits = _newest_commits(spark, commit.table, identifier, reaches_back, _PAGES)
     return next((c for c in commits if c.token == commit.token), None)
 
 
 def _newest_commits(
-    spark: SparkSession, table: str, identifier: str, is_complete: Callable[[Sequence[PipelineCommit]], bool]
+    spark: SparkSession,
+    table: str,
+    identifier: str,
+    is_complete: Callable[[Sequence[PipelineCommit]], bool],
+    pages: Sequence[int],
 ) -> list[PipelineCommit]:
     """Return the newest pipeline commits in order, as many as `is_complete` needs; it gets them newest first."""
     commits: list[PipelineCommit] = []
-    for page in _PAGES:
-        history = spark.sql(f"DESCRIBE HISTORY {identifier} LIMIT {page}").select(*_history_columns())
-        rows = history.collect()
+    for page in pages:
+        rows = _history_rows(spark, identifier, page)
         commits = [commit for row in rows if (commit := _parse_commit(row, table)) is not None]
         if any(row["version"] == 0 for row in rows):
             commits = commits or [PipelineCommit(table, 0, table_version=0)]
@@ -280,31 +288,46 @@ def _newest_commits(
     return in_order
 
 
-def _history_columns() -> list[Column]:
-    restored = F.when(F.col("operation") == _RESTORE, F.col("operationParameters")["version"])
-    return [
-        F.col("version"),
-        F.col("userMetadata"),
-        F.unix_micros("timestamp").alias("micros"),
-        F.when(_is_creation(), "CREATE TABLE").otherwise(F.col("operation")).alias("operation"),
-        restored.cast("bigint").alias("restored"),
-        F.col("engineInfo"),
-    ]
+def _history_rows(spark: SparkSession, identifier: str, limit: int | None = None) -> list[dict[str, Any]]:
+    """Return the newest rows of a table's history, by default all, newest first.
+
+    Embedded, a query on the rows of the command would be a job of its own, and `collect` returns local times of which
+    `fold` distinguishes the repeated hour. Over Spark Connect `collect` loses it, and a query on the rows is free.
+    """
+    history = spark.sql(f"DESCRIBE HISTORY {identifier}{'' if limit is None else f' LIMIT {limit}'}")
+    if is_remote():
+        history = history.withColumn("timestamp", F.unix_micros("timestamp"))
+    return [_history_row(row.asDict()) for row in history.collect()]
 
 
-def _is_creation() -> Column:
+def _history_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what identifies a commit, of a row of DESCRIBE HISTORY with a local time or one in microseconds."""
+    time, restored = row["timestamp"], None
+    if row["operation"] == _RESTORE:
+        restored = row["operationParameters"].get("version")
+    return {
+        "version": int(row["version"]),
+        "userMetadata": row["userMetadata"],
+        "micros": time if isinstance(time, int) else to_micros(time.astimezone()),
+        "operation": "CREATE TABLE" if _is_creation(row) else row["operation"],
+        "restored": None if restored is None else int(restored),
+        "engineInfo": row["engineInfo"],
+    }
+
+
+def _is_creation(row: Mapping[str, Any]) -> bool:
     """Return whether a commit created an empty table as a clone, as `Table.create` may do."""
-    is_empty = F.col("operationMetrics")["sourceNumOfFiles"] == "0"
-    return (F.col("operation") == "CLONE") & (F.col("version") == 0) & is_empty
+    is_first_clone = row["operation"] == "CLONE" and row["version"] == 0
+    return is_first_clone and (row["operationMetrics"] or {}).get("sourceNumOfFiles") == "0"
 
 
-def _foreign_after(rows: Sequence[Row], last: PipelineCommit, identifier: str) -> ForeignCommit | None:
+def _foreign_after(rows: Sequence[Mapping[str, Any]], last: PipelineCommit, identifier: str) -> ForeignCommit | None:
     """Return the newest foreign commit after the last pipeline commit that determines the table's rows, if any.
 
     A RESTORE to a version at or after the pipeline commit undoes the commits between. One to an earlier version, or
     to a time, is a foreign commit.
     """
-    by_version = {int(row["version"]): row for row in rows}
+    by_version = {row["version"]: row for row in rows}
     version = max(by_version)
     while version > last.table_version:
         row = by_version[version]
@@ -325,8 +348,7 @@ def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[st
     Commits before the last repair are skipped, commits that a RESTORE undid, and a RESTORE that undid no pipeline
     commit.
     """
-    history = spark.sql(f"DESCRIBE HISTORY {identifier}").select(*_history_columns())
-    by_version = {int(row["version"]): row for row in history.collect()}
+    by_version = {row["version"]: row for row in _history_rows(spark, identifier)}
     parsed = {version: _parse_commit(row, table) for version, row in by_version.items()}
     pipeline_versions = {version for version, commit in parsed.items() if commit is not None}
     commits = []
@@ -343,7 +365,7 @@ def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[st
     return commits
 
 
-def _parse_commit(row: Row, table: str) -> PipelineCommit | None:
+def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
     """Return the pipeline commit in a row of a table's history; None for a foreign commit."""
     try:
         values: Any = json.loads(row["userMetadata"] or "{}")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from scd_pipeline.delta.commits import METADATA_KEY, HighWaterMark, PipelineCommit, _foreign_after
+from scd_pipeline.delta.commits import METADATA_KEY, HighWaterMark, PipelineCommit, _foreign_after, _history_row
 from scd_pipeline.delta.repair_instructions import repair_instructions
 from scd_pipeline.delta.upstream import log_error
 from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
+from scd_pipeline.instants import from_micros
 
 PIPELINE = "PIPELINE"
 RESTORE = (
@@ -42,7 +46,7 @@ def test_a_foreign_commit_is_one_that_determines_the_rows(history: str, foreign:
     """A number is the version that was restored; a RESTORE without one is to a time."""
     rows = [_row(version, operation.strip()) for version, operation in enumerate(history.split(","))]
     last = max(row["version"] for row in rows if row["operation"] == PIPELINE)
-    commit = _foreign_after(list(reversed(rows)), PipelineCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")  # type: ignore[arg-type]
+    commit = _foreign_after(list(reversed(rows)), PipelineCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")
     text = f"version {commit.table_version}: {commit.operation}" if commit else None
     assert text == foreign
     if commit:
@@ -53,6 +57,28 @@ def _row(version: int, operation: str) -> dict[str, Any]:
     name, _, target = operation.partition(" ")
     restored = int(target) if name == "RESTORE" and target else None
     return {"version": version, "operation": name if name == "RESTORE" else operation, "restored": restored}
+
+
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The process in a time zone in which an hour of each autumn is repeated."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_both_times_of_a_repeated_hour_are_read_from_a_history() -> None:
+    """PySpark collects the time of a commit as a local time, embedded, and the pipeline as microseconds otherwise."""
+    row = {"version": 1, "userMetadata": None, "operation": "WRITE", "operationParameters": {}, "engineInfo": None}
+    seconds = [1_792_886_400 + 3600 * hour for hour in range(3)]  # 2:00, again 2:00 and 3:00 in Berlin
+    for second in seconds:
+        times = (datetime.fromtimestamp(second), second * 1_000_000)
+        assert [_history_row(row | {"timestamp": at})["micros"] for at in times] == [second * 1_000_000] * 2
+    assert len({datetime.fromtimestamp(second).replace(fold=0) for second in seconds}) == 2
+    assert from_micros(seconds[0] * 1_000_000).isoformat() == "2026-10-25T00:00:00+00:00"
 
 
 @pytest.mark.parametrize(
