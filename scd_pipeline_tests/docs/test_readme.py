@@ -24,6 +24,7 @@ session.local_spark = lambda *_, **__: session.connect_spark({url!r})
 """
 
 
+@pytest.mark.slow(30)
 def test_the_readme_does_what_it_shows(remote: str, tmp_path: Path) -> None:
     """The tables that it creates can be read without Spark, as `read-without-spark.md` shows."""
     run_page(README, tmp_path, remote)

@@ -114,6 +114,7 @@ def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) ->
     assert results["tables_are_append_only"].keys == ("dim_player_audit",)
 
 
+@pytest.mark.slow
 @rule("S23", "S24")
 def test_checks_report_the_grain_of_damaged_facts(damaged: Warehouse) -> None:
     results = {result.check: result for result in check.check_fact(damaged, PLAY)}

@@ -29,6 +29,7 @@ def test_a_plan_has_the_keys_of_a_dimension_that_is_rebuilt(played: Warehouse) -
     assert keys != [-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "statement", "error", "message"),
     [

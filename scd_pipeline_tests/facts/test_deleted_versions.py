@@ -115,6 +115,7 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
     assert not repair(opened, dimension, now=NOVEMBER, actor="ann", dry_run=True).has_differences
 
 
+@pytest.mark.slow
 @requirement("X12")
 @rule("S18", "S21")
 def test_the_audit_of_a_delete_has_the_key_of_the_version_that_it_opened(opened: Warehouse) -> None:

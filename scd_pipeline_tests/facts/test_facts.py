@@ -260,6 +260,7 @@ def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehous
     assert high_water_marks["dim_player"].table_version == opened.table("dim_player").last_commit().table_version
 
 
+@pytest.mark.slow
 @rule("S20", "S23")
 def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played: Warehouse) -> None:
     """A renamed attribute has its values, and no column of a query has the name of one of the fact's own."""
@@ -285,6 +286,7 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
     }
 
 
+@pytest.mark.slow
 @rule("S20", "S23")
 def test_the_unknown_member_is_written_although_a_declared_column_is_missing(recorded: Warehouse) -> None:
     """It has the columns of the table, to which the dimension's next delivery adds those declared since."""
@@ -293,6 +295,7 @@ def test_the_unknown_member_is_written_although_a_declared_column_is_missing(rec
     assert [tuple(row) for row in members.collect()] == [(0, None)]
 
 
+@pytest.mark.slow
 @rule("S23")
 def test_a_version_that_is_older_than_the_tolerance_is_not_joined(recorded: Warehouse) -> None:
     """The version of 2019-03-01 is four days old at the time of the row."""
@@ -368,6 +371,7 @@ def test_a_load_does_not_replace_keys_by_those_of_an_older_dimension(
     assert load(recorded, PLAY).row_counts == {}
 
 
+@pytest.mark.slow
 @rule("S4", "S23")
 def test_facts_before_a_row_dated_after_its_snapshot_have_no_version(opened: Warehouse) -> None:
     """Entity a is new in the extract of 1 February, with a row of 08:00 of that day."""

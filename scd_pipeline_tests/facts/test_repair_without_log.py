@@ -93,6 +93,7 @@ def stored(warehouse: Warehouse) -> list[dict[str, Any]]:
     return warehouse.table("dim_customer").read().toArrow().to_pylist()
 
 
+@pytest.mark.slow
 @requirement("F30")
 def test_the_version_with_the_latest_start_remains_current(adopted: Warehouse) -> None:
     """In one commit; the audit has the old and the new values."""
@@ -118,6 +119,7 @@ def test_the_version_with_the_latest_start_remains_current(adopted: Warehouse) -
     assert (dict(repeated.row_counts), repeated.table_version) == ({}, None)
 
 
+@pytest.mark.slow
 def test_a_table_with_another_open_end_than_declared_is_not_repaired(adopted: Warehouse) -> None:
     """Otherwise no version would remain current."""
     table = adopted.table("dim_customer")
@@ -141,6 +143,7 @@ def test_a_table_with_several_open_ends_is_not_repaired(adopted: Warehouse) -> N
         repair_without_log(adopted, customer(), now=NOW, actor="ann")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["plan_repair", "repair_rows"], ids=["before the audit", "before the commit"])
 def test_a_commit_of_another_program_during_the_repair_is_reported(
     adopted: Warehouse, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -174,6 +177,7 @@ def test_a_flag_that_is_not_boolean_is_rejected(opened: Warehouse) -> None:
     assert (error.value.code, error.value.details) == ("FLAG_NOT_BOOLEAN", {"column": "current_flag", "type": "string"})
 
 
+@pytest.mark.slow
 def test_a_table_may_have_a_text_as_its_key(adopted: Warehouse) -> None:
     """As the snapshots of dbt do. The audit has it among the old values."""
     table, path = adopted.table("dim_customer").identifier, f"{adopted.path}/dim_customer"
@@ -186,6 +190,7 @@ def test_a_table_may_have_a_text_as_its_key(adopted: Warehouse) -> None:
     assert (entry["dbt_scd_id_old"], entry["old_values"]["dbt_scd_id"]) == (None, "k1")
 
 
+@pytest.mark.slow
 def test_a_table_with_null_as_the_open_end_has_its_own_columns(adopted: Warehouse) -> None:
     table = adopted.table("dim_customer").identifier
     names = "column_names: {effective_from: valid_from, effective_to: valid_to, current_flag: false}\nopen_end: null"
@@ -210,6 +215,7 @@ def test_a_table_without_windows_is_rejected(adopted: Warehouse) -> None:
         repair_without_log(adopted, customer("column_names: {effective_from: valid_from}"), now=NOW, actor="ann")
 
 
+@pytest.mark.slow
 def test_the_log_decides_if_the_table_has_one(adopted: Warehouse) -> None:
     load(adopted, PLAYER, [players("1", W)])
     with pytest.raises(UsageError, match=r"\[LOG_EXISTS\] table dim_player"):

@@ -128,6 +128,7 @@ def test_status_reports_the_deliveries_that_a_load_would_reject(statuses: dict[s
     assert text.startswith("2024-01-03 [BAD_ROWS]: 1 of 3 rows ")
 
 
+@pytest.mark.slow
 def test_status_reports_all_tables_even_if_one_does_not_fit_its_declaration(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:

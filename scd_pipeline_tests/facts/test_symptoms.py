@@ -25,6 +25,7 @@ def records(rows: DataFrame) -> list[dict[str, Any]]:
     return list(rows.toArrow().to_pylist())
 
 
+@pytest.mark.slow
 @requirement("F64")
 def test_an_old_report_is_unchanged_today(recorded: Warehouse) -> None:
     """A report of July, and the same report after the player has become Diamond."""
@@ -104,6 +105,7 @@ def test_two_pipelines_have_the_same_rows_keys_and_audit(
     assert queries.audit(other, PLAYER).count() > 6, "some transitions are withdrawn"
 
 
+@pytest.mark.slow
 @requirement("F64")
 def test_the_table_does_not_grow_by_what_did_not_change(recorded: Warehouse) -> None:
     """The changes of the player are delivered again, as a snapshot repeats them each day."""

@@ -370,6 +370,7 @@ def test_a_fact_has_no_checklist(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[ONE_DIMENSION_EXPECTED] fct_award: the argument names fct_award" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("as_argument", [True, False])
 def test_the_code_location_has_the_declarations_of_the_command(as_argument: bool) -> None:
@@ -381,6 +382,7 @@ def test_the_code_location_has_the_declarations_of_the_command(as_argument: bool
     assert "check_dim_program_schedule" in {schedule.name for schedule in location.schedules}
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_code_location_that_cannot_be_loaded_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shop.py").write_text("raise ValueError('no shop today')\n", encoding="utf-8")

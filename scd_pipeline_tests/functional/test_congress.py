@@ -159,6 +159,7 @@ def test_the_demo_prints_counts_a_history_and_the_quarantine(congress: Congress)
     assert "  2013-01-02  the business key is NULL or cannot be read    78" in text
 
 
+@pytest.mark.slow
 def test_a_second_run_of_the_demo_changes_nothing(congress: Congress, declared: Declarations) -> None:
     warehouse, _ = congress
     names = ("dim_legislator", "dim_legislator_changes")

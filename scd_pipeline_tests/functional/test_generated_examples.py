@@ -226,6 +226,7 @@ def debarred_awards(delivery: Files) -> set[tuple[str, str]]:
     return awards
 
 
+@pytest.mark.slow
 def test_an_example_of_a_million_rows_is_written_file_by_file(tmp_path: Path) -> None:
     """Events are generated when their file is written, for any day by itself, so that sizes up to 10 M rows fit."""
     casino = Casino.of_size(1_000_000)

@@ -61,6 +61,7 @@ def near_names(dimension: Dimension, folder: Path) -> list[str]:
     return [name for near in discovery.near_matches for name in near.names]
 
 
+@pytest.mark.slow
 def test_load_plan_and_status_name_files_of_another_form(scd: Scd, tmp_path: Path) -> None:
     write(tmp_path / "in", "users_20190701.csv", "users_20190702.csv", "customers_20190701.csv")
     (tmp_path / "d.yaml").write_text(COMPACT, encoding="utf-8")
@@ -84,6 +85,7 @@ def test_load_plan_and_status_name_files_of_another_form(scd: Scd, tmp_path: Pat
     assert (code, "warning" in err, "2019-07-02  accepted" in out) == (0, False, True)
 
 
+@pytest.mark.slow
 def test_a_load_of_other_deliveries_names_them_and_succeeds(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -68,6 +68,7 @@ def test_the_check_warns_of_the_lines_that_fail(
     assert state.code_location_problem == "the job was executed without a code location"
 
 
+@pytest.mark.slow
 def test_a_run_evaluates_its_own_code_location(
     collected: list[DimensionState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +149,7 @@ def test_the_definitions_of_a_module_are_printed_as_json(capsys: pytest.CaptureF
         load_repository("no_such_module", Path.cwd())
 
 
+@pytest.mark.slow
 @requirement("F48")
 def test_maintenance_waits_until_a_load_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both use the pool of the table, which has one slot in this instance."""

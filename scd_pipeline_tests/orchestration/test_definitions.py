@@ -123,6 +123,7 @@ def run_python(program: str, folder: Path, **environ: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_the_location_loads_from_a_bare_package(tmp_path: Path) -> None:
     package = Path(scd_pipeline.__file__).parent

@@ -94,6 +94,7 @@ def test_a_materialization_has_counts_and_a_second_reports_no_change(
     assert second["dim_customer"]["delta_version"] == table["delta_version"]
 
 
+@pytest.mark.slow
 def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     assert {(row["id"], row["city"]) for row in rows} == {("1", "Graz"), ("2", "Linz")}
 
 
+@pytest.mark.slow(10)
 @requirement("F28")
 def test_the_checks_of_a_failed_run_are_evaluated_and_send_alerts(
     spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
@@ -322,6 +324,7 @@ def failure_description(result: dg.ExecuteInProcessResult) -> tuple[str, dict[st
     return str(failure.user_failure_data.description), metadata
 
 
+@pytest.mark.slow
 def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
@@ -388,6 +391,7 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
     assert metadata["dagster/row_count"] == 2, "the reserved member is excluded from all counts"
 
 
+@pytest.mark.slow
 def test_a_source_is_overdue_by_its_last_delivery(
     spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,6 +423,7 @@ def test_a_source_is_overdue_by_its_last_delivery(
     assert evaluate(2024, 1, 3, customer=monthly)[0], "the limit of the source has priority"
 
 
+@pytest.mark.slow
 @requirement("F28")
 def test_the_daily_check_of_a_table_with_two_current_versions_sends_an_alert(
     spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch

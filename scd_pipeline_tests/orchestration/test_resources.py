@@ -107,6 +107,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_token_is_in_no_stored_run_log_or_snapshot(home: Path, tmp_path: Path) -> None:
     """Neither for runs of the UI, nor for those of the demo, nor in the snapshot of the code location."""
     resources = {"warehouse": WarehouseResource.from_env(), "other": WarehouseResource(path=str(tmp_path))}

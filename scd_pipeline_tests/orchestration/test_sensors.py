@@ -181,6 +181,7 @@ def test_files_are_requested_again_after_a_reset_of_the_cursor(customer: Dimensi
     assert first.run_key != second.run_key
 
 
+@pytest.mark.slow
 def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many files exist. Of unchanged files only sizes and times are read."""
     tick = Ticks(customer)

@@ -276,6 +276,7 @@ def test_a_tls_address_of_a_server_without_tls_is_reported_at_once(remote: str, 
     assert time.monotonic() - start < 15
 
 
+@pytest.mark.slow(20)
 def test_a_server_without_grpc_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     """It accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -96,6 +96,7 @@ def test_a_replaced_file_is_rejected_and_read_by_the_next_load(
     assert [batch.outcome for batch in load().results] == ["unchanged"]
 
 
+@pytest.mark.slow
 def test_other_deliveries_of_the_load_are_accepted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_dimension_write_planned_before_another_writers_commit_is_a_conflict(l
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S14", "S17")
 def test_a_dimension_write_of_a_delivery_that_another_writer_withdrew_is_a_conflict(loaded: Warehouse) -> None:
     """Both deliveries together change no row, so the second load has only to prevent the write of the first."""
@@ -347,6 +348,7 @@ def test_exhausted_retries_fail_the_run_and_write_nothing(loaded: Warehouse, add
     assert "Oslo" in {row["city"] for row in history(loaded)}
 
 
+@pytest.mark.slow
 def test_a_table_without_deletion_vectors_is_rejected(loaded: Warehouse) -> None:
     if not loaded.capabilities.replaces:
         pytest.skip("MERGE needs no deletion vectors")

@@ -98,6 +98,7 @@ def test_the_next_run_stores_the_declaration_of_a_run_killed_after_its_schema_st
     assert [(e.code, e.field) for e in error.value.errors] == [("TABLE_HAS_ATTRIBUTE", "attributes.tier")]
 
 
+@pytest.mark.slow
 def test_a_feed_of_no_ops_is_not_read_again(in_rome: Warehouse) -> None:
     """S13, S15: the log has the batch, the dimension has no commit, and the next run has nothing to apply."""
     version = in_rome.table("dim_customer").last_commit().table_version

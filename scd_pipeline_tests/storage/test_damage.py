@@ -210,6 +210,7 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["id"], row["from"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [KEYS, f"{KEYS}/_delta_log/*1.*"], ids=["dropped", "recreated empty"])
 def test_a_lost_key_list_is_rebuilt_from_the_audit(sound: Warehouse, loaded: Warehouse, name: str) -> None:
     """The load rebuilds it in one commit and reports it."""

@@ -48,6 +48,7 @@ def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Pa
     assert [tuple(row) for row in rows] == [("Rome", False), ("Oslo", True)]
 
 
+@pytest.mark.slow
 def test_a_version_is_loaded_although_the_retention_of_its_files_has_passed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_version_is_loaded_although_the_retention_of_its_files_has_passed(
     assert [batch.outcome for batch in done.results] == ["accepted", "accepted"]
 
 
+@pytest.mark.slow
 def test_a_feed_has_the_rows_that_each_version_of_a_table_changed(spark: SparkSession, tmp_path: Path) -> None:
     """Those before the change data feed are read whole. Other rows, and a column that is added later, are not read."""
     path = f"delta.`{tmp_path / 'customers'}`"
@@ -94,6 +96,7 @@ def load_changes(spark: SparkSession, folder: Path, *names: str) -> tuple[dict[s
     return {batch.delivery: batch.rows for batch in batches if batch.outcome == "accepted"}, opened
 
 
+@pytest.mark.slow
 def test_a_version_after_a_rejected_one_is_read_whole(spark: SparkSession, tmp_path: Path) -> None:
     """Its changes correct the bad rows, and do not contain the others of the first one."""
     path = f"delta.`{tmp_path / 'sizes'}`"
@@ -108,6 +111,7 @@ def test_a_version_after_a_rejected_one_is_read_whole(spark: SparkSession, tmp_p
     assert outcomes == [("1", "rejected", 2), ("2", "accepted", 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S34")
 @pytest.mark.parametrize(
     ("values", "types", "attribute"),
@@ -183,6 +187,7 @@ def test_a_missing_table_has_no_deliveries_and_a_folder_of_files_is_an_error(
         discover(dimension, spark)
 
 
+@pytest.mark.slow
 def test_a_loaded_delivery_is_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
     """Old table versions and files may no longer exist."""
     file = tmp_path / "c_2024-01-01.csv"
@@ -213,6 +218,7 @@ def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: 
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S34")
 def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSession, tmp_path: Path) -> None:
     """The other partition is unchanged."""
@@ -325,6 +331,7 @@ def test_a_withdrawal_without_a_revision_withdraws_the_current_one(spark: SparkS
     assert [row["city"] for row in opened.table("dim_customer").read().collect()] == ["Oslo"]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S14", "S34")
 def test_a_withdrawal_in_the_load_of_its_delivery_withdraws_it(in_rome: Warehouse) -> None:
     """As in a load of its own: a withdrawal without a revision follows the revision before it."""
@@ -350,6 +357,7 @@ def test_a_withdrawal_in_the_load_of_a_rejected_delivery_does_not_supersede_its_
     assert corrected.outcome == "accepted"
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S34")
 def test_accepted_content_is_not_judged_again(spark: SparkSession, tmp_path: Path) -> None:
     """Half of the rows are bad, which a load has overridden; then the file is touched."""
@@ -365,6 +373,7 @@ def test_accepted_content_is_not_judged_again(spark: SparkSession, tmp_path: Pat
     assert [batch.outcome for batch in ingest_and_apply(opened, dimension, touched).results] == ["unchanged"]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S29")
 def test_a_snapshot_with_row_times_is_not_before_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
     """The next one omits an entity that was announced for later: it would end before it starts."""
@@ -394,6 +403,7 @@ def test_a_scope_has_a_limited_number_of_values(spark: SparkSession, tmp_path: P
     assert [batch.code for batch in done.results] == ["", "SCOPE_TOO_LARGE"]
 
 
+@pytest.mark.slow
 def test_snapshots_with_equal_scopes_share_their_values(spark: SparkSession, tmp_path: Path) -> None:
     """The memory of a load depends on the distinct scopes, not on those of all past deliveries."""
     dimension = Dimension(
@@ -438,7 +448,7 @@ def test_snapshots_with_equal_scopes_share_their_values(spark: SparkSession, tmp
 
 
 @pytest.mark.rule("S4")
-@pytest.mark.parametrize("kind", ["delta", "parquet"])
+@pytest.mark.parametrize("kind", ["delta", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_a_partition_without_a_date_is_rejected_and_does_not_block_the_others(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:

@@ -35,6 +35,7 @@ def test_a_declaration_that_does_not_fit_the_table_is_rejected(in_rome: Warehous
     ]
 
 
+@pytest.mark.slow
 def test_a_foreign_table_is_not_changed(spark: SparkSession, warehouse: Path) -> None:
     """Whichever table of a dimension or a fact it is: nothing is written, and no other table is created."""
     opened, columns = Warehouse(spark, warehouse), "'a' AS id, 'Rome' AS city, CAST(1 AS BIGINT) AS customer_key"
@@ -56,6 +57,7 @@ def test_a_foreign_table_is_not_changed(spark: SparkSession, warehouse: Path) ->
         shutil.rmtree(warehouse / name)
 
 
+@pytest.mark.slow
 def test_a_plan_reports_its_schema_steps_and_executes_none(in_rome: Warehouse) -> None:
     """S20: a new attribute, and one that was renamed."""
     changed = declared(
@@ -73,6 +75,7 @@ def test_a_plan_reports_its_schema_steps_and_executes_none(in_rome: Warehouse) -
     assert "town" not in in_rome.table("dim_customer").columns()
 
 
+@pytest.mark.slow
 def test_a_renamed_column_keeps_its_history(in_rome: Warehouse) -> None:
     sources = [
         type(CUSTOMER.sources[0])(
@@ -151,6 +154,7 @@ def test_the_capabilities_of_delta_are_probed_once_and_stored(spark: SparkSessio
     assert table.last_commit() == before
 
 
+@pytest.mark.slow
 def test_a_delta_without_a_way_of_writing_is_rejected(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +182,7 @@ def test_a_session_in_another_time_zone_is_rejected(spark: SparkSession, warehou
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.slow
 def test_plan_writes_nothing(spark: SparkSession, warehouse: Path) -> None:
     opened = Warehouse(spark, warehouse)
     load_plan = plan(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])

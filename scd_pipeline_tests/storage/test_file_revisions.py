@@ -20,6 +20,7 @@ from scd_pipeline_tests.text_tables import assert_same_rows
 TOUCHED, BEHIND, CORRECTED, WITHDRAWN, BROKEN = "2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S34")
 def test_the_content_of_a_file_decides_about_its_revision(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,7 @@ def data_without_a_commit(folder: Path) -> None:
 HALF_CREATED = (empty_log, files_of_a_commit, data_without_a_commit)
 
 
+@pytest.mark.slow(40)
 @pytest.mark.rule("S17")
 @pytest.mark.usefixtures("each_warehouse_probes")
 def test_half_created_tables_are_created_again(spark: SparkSession, undisturbed: Warehouse, warehouse: Path) -> None:
@@ -123,6 +124,7 @@ def test_half_created_tables_are_created_again(spark: SparkSession, undisturbed:
     assert versions == {name: opened.table(name).newest_version() for name in versions}
 
 
+@pytest.mark.slow
 def test_a_folder_with_data_and_without_a_delta_log_is_not_overwritten(spark: SparkSession, warehouse: Path) -> None:
     """A load cannot have left it: somebody removed the log of a table."""
     file = warehouse / "dim_customer_changes" / "part-00000-3f0c.snappy.parquet"

@@ -253,6 +253,7 @@ def test_null_is_a_change_of_two_tables_in_both_directions(
     assert [row["machine_key"] for row in closed] == [versions[0]["machine_key"]]
 
 
+@pytest.mark.slow
 @requirement("F38")
 def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
     hours = 20 * 24

@@ -33,6 +33,7 @@ def salted(salt: str) -> Dimension:
     return Dimension("dim_customer", "id", {"email": 1, "city": 2}, CUSTOMER.sources, key_salt=salt)
 
 
+@pytest.mark.slow
 @requirement("F32")
 def test_a_key_collision_within_a_run_fails_it(spark: SparkSession, warehouse: Path) -> None:
     """S14: nothing is written, both versions are reported, and a salt resolves it."""
@@ -106,6 +107,7 @@ def test_surrogate_keys_depend_on_business_key_and_time_alone(spark: SparkSessio
     assert keys[0] == keys[1]
 
 
+@pytest.mark.slow
 def test_a_business_key_and_a_grain_may_have_the_names_of_counts(spark: SparkSession, warehouse: Path) -> None:
     """The internal columns of a count have names that no declared column can have."""
     names = ("new", "changed", "deleted", "reopened", "retired", "count")

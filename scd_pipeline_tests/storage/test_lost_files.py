@@ -95,7 +95,10 @@ def follow(warehouse: Warehouse, messages: list[str]) -> None:
             id="history and audit",
         ),
         pytest.param(
-            ["dim_customer_changes", "fct_order_changes"], "no other table can rebuild them", id="change logs"
+            ["dim_customer_changes", "fct_order_changes"],
+            "no other table can rebuild them",
+            marks=pytest.mark.slow(20),
+            id="change logs",
         ),
     ],
 )
@@ -128,6 +131,7 @@ def test_a_deleted_file_of_an_older_version_is_not_lost(spark: SparkSession, tmp
     assert not isinstance(raised.value, DataFilesLost)
 
 
+@pytest.mark.slow
 def test_files_of_the_table_that_was_cloned_are_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     """Its folder begins with the name of the clone's."""
     spark.range(1).write.format("delta").save(f"{tmp_path}/dim_v1")
@@ -140,6 +144,7 @@ def test_files_of_the_table_that_was_cloned_are_not_lost(spark: SparkSession, tm
     assert missing_files(clone) == [file.name]
 
 
+@pytest.mark.slow
 def test_a_repair_of_a_table_without_its_files_names_the_way_back(copied: Warehouse) -> None:
     lose_files(copied, ["dim_customer"])
     with pytest.raises(DataFilesLost, match="or drop dim_customer: a load rebuilds it from its change log"):

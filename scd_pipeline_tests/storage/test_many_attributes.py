@@ -24,6 +24,7 @@ def delivery(name: str, day: int, value: str) -> Delivery:
     return Delivery("crm", name, "feed", frame=[row, row])
 
 
+@pytest.mark.slow
 def test_a_load_of_a_hundred_attributes_can_be_planned(spark: SparkSession, warehouse: Path) -> None:
     dimension = Dimension("dim_wide", "id", ATTRIBUTES, Source("crm", feed=FEED))
     planned = plan(Warehouse(spark, warehouse), dimension, [delivery("1", 1, "old"), delivery("2", 2, "new")])

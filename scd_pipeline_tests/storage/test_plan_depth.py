@@ -48,8 +48,11 @@ def extract(day: int, **stores: str) -> Delivery:
 @pytest.mark.rule("S27")
 @pytest.mark.parametrize(
     "channel",
-    [Snapshot(), Snapshot(scope="store"), Snapshot(effective_at="at")],
-    ids=["plain", "scope", "row times"],
+    [
+        pytest.param(Snapshot(), id="plain"),
+        pytest.param(Snapshot(scope="store"), id="scope"),
+        pytest.param(Snapshot(effective_at="at"), id="row times", marks=pytest.mark.slow),
+    ],
 )
 def test_a_declaration_with_everything_is_loaded(spark: SparkSession, warehouse: Path, channel: Snapshot) -> None:
     source = Source("pos", channel, Feed(effective_at="at"))

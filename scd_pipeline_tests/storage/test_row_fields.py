@@ -73,6 +73,7 @@ def test_history_does_not_depend_on_how_events_are_batched(spark: SparkSession, 
         assert_same_rows(expected, [row for row in rows if row["id"] == key])
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S19", "S30")
 def test_an_attribute_may_have_a_name_that_ends_with_a_question_mark(spark: SparkSession, tmp_path: Path) -> None:
     """The log marks the attributes that some rows lack, and what a stored snapshot implied follows from them."""

@@ -69,6 +69,7 @@ def logged_values(warehouse: Warehouse, values: tuple[str, ...], *, after: int =
     return {value for value in values if any(value.encode() in text for text in logs)}
 
 
+@pytest.mark.slow(15)
 def test_personal_values_are_in_no_transaction_log(spark: SparkSession, warehouse: Path) -> None:
     """Also not in that of a table that was created before the attribute was personal."""
     opened = Warehouse(spark, warehouse)
@@ -120,6 +121,7 @@ def test_existing_tables_get_the_constraint_and_the_statistics_of_new_ones(
     assert plan(opened, GUEST, [stay(4)]).schema_steps == ()
 
 
+@pytest.mark.slow
 @requirement("F1", "F2", "F9")
 def test_only_the_unknown_member_has_no_business_key(in_rome: Warehouse) -> None:
     table = in_rome.table("dim_customer")

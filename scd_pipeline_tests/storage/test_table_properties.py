@@ -95,6 +95,7 @@ def test_a_history_table_that_lacks_the_properties_of_its_dimension_gets_them(
     assert table.newest_version() == before + 1
 
 
+@pytest.mark.slow
 def test_a_property_that_delta_does_not_know_is_an_error(spark: SparkSession, warehouse: Path) -> None:
     store, dimension = Warehouse(spark, warehouse), with_properties(**{"delta.enableChangeDataFed": True})
     with pytest.raises(UsageError) as error:

@@ -34,6 +34,7 @@ def spoil(spark: SparkSession) -> None:
     spark.conf.set(CALENDAR, "LEGACY")
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S1")
 def test_every_way_of_writing_stores_microseconds(hostile: SparkSession, warehouse: Path) -> None:
     table = Table(hostile, "t", str(warehouse / "t"))

@@ -179,6 +179,7 @@ def outcomes(batches: Sequence[BatchResult]) -> list[dict[str, str]]:
     return [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in batches]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S27")
 def test_a_file_with_unreadable_rows_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
     """Of files that are read together, one has a flag for which an expression fails, and one is truncated."""
@@ -242,6 +243,7 @@ def test_an_expression_that_would_read_times_in_utc_is_rejected_in_another_zone(
     assert row == {"local": utc(2024, 1, 31, 9, 15), "first": instant}
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S27")
 def test_a_table_version_without_its_files_is_missing(spark: SparkSession, tmp_path: Path) -> None:
     """As after VACUUM: the load does not fail. A version by OPTIMIZE is not a delivery, as it has the same rows."""
@@ -369,6 +371,7 @@ def test_times_finer_than_microseconds_are_converted_to_text() -> None:
     assert to_arrow(frame).to_pylist() == [{"at": "2024-01-01 00:00:00.000000001"}]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S20", "S27")
 def test_json_without_rows_has_no_missing_column(spark: SparkSession, tmp_path: Path) -> None:
     """Only rows name columns: a feed without changes and an empty snapshot are accepted, an empty object is not.
@@ -418,6 +421,7 @@ def test_a_snapshot_at_the_open_end_does_not_block_the_others(spark: SparkSessio
     assert load_plan.changed_rows.select("city", "current_flag").collect() == [("Rome", True)]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S30", "S34")
 def test_the_fields_of_a_struct_are_read_by_their_names(spark: SparkSession, tmp_path: Path) -> None:
     """In any order; a missing field is NULL, and a NULL in another field is a change."""

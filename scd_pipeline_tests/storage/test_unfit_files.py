@@ -83,7 +83,9 @@ RESERVED = ("_scd_line", "_scd_file", "_metadata", "_SCD")
 
 
 @pytest.mark.rule("S20")
-@pytest.mark.parametrize("file_format", ["csv", "quoted.csv", "parquet", "json"])
+@pytest.mark.parametrize(
+    "file_format", ["csv", *(pytest.param(name, marks=pytest.mark.slow) for name in ("quoted.csv", "parquet", "json"))]
+)
 def test_columns_with_reserved_names_are_undeclared(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
     """Each in two files, which are read together, and all in one."""
     deliveries = []
@@ -109,6 +111,7 @@ def test_columns_with_reserved_names_are_undeclared(spark: SparkSession, tmp_pat
     assert sorted(map(tuple, rows)) == [(str(number), "Graz") for number in range(9)]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S20")
 def test_frames_and_tables_with_reserved_names_are_read_and_a_declared_one_is_rejected(
     spark: SparkSession, tmp_path: Path

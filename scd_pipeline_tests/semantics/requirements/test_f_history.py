@@ -117,6 +117,7 @@ def assert_same_in_any_order(tables: OwnTables, dimension: Dimension, header: st
     assert rows == expected
 
 
+@pytest.mark.slow(10)
 @requirement("F17", "F19", "F20")
 def test_a_walk_in_another_order_and_twice_has_the_same_versions_and_keys(own_tables: OwnTables) -> None:
     assert_same_in_any_order(own_tables, DIMENSION, WALK_HEADER, WALK)
@@ -143,6 +144,7 @@ def test_values_in_another_order_and_twice_have_the_same_rows_and_keys(
     assert_same_in_any_order(own_tables, by_files(declaration.dimension), f"| delivery | {columns} |", lines)
 
 
+@pytest.mark.slow
 @requirement("F13")
 def test_a_corrected_region_leaves_the_surrogate_key_unchanged(own_tables: OwnTables) -> None:
     dimension, warehouse = by_files(COUNTRY.dimension), own_tables.warehouse
@@ -160,6 +162,7 @@ def test_a_corrected_region_leaves_the_surrogate_key_unchanged(own_tables: OwnTa
     assert (dict(second["old_values"]), dict(second["new_values"])) == ({"region": "Europe"}, {"region": "EU"})
 
 
+@pytest.mark.slow
 @requirement("F8")
 def test_an_award_has_the_status_of_its_recipient_on_its_day(own_tables: OwnTables) -> None:
     """The recipient was active on 2024-02-29 and debarred from 2024-03-01 on."""

@@ -116,6 +116,7 @@ def plays(warehouse: Warehouse) -> dict[Entity, int]:
     return {(row["player_id"], f"{row['event_ts']:%m-%d}"): row["player_key"] for row in rows}
 
 
+@pytest.mark.slow(25)
 @requirement("F17", "F20", "F21")
 def test_each_version_has_a_key_of_its_own_and_a_late_change_leaves_later_rows_unchanged(steps: Steps) -> None:
     """The Bronze version retains its key; later rows differ in their version number only."""

@@ -47,6 +47,7 @@ MEMBERS = feed(
 )
 
 
+@pytest.mark.slow
 @requirement("F12")
 def test_a_second_date_of_birth_is_refused_with_both_values(own_tables: OwnTables) -> None:
     """Also for P2, whose date of birth was unknown at first and was filled once."""
@@ -73,6 +74,7 @@ def test_a_second_date_of_birth_is_refused_with_both_values(own_tables: OwnTable
     assert {row["player_id"]: row["birth_date"] for row in rows} == dict.fromkeys(("P1", "P2"), date(1990, 1, 1))
 
 
+@pytest.mark.slow
 @requirement("F15")
 @pytest.mark.parametrize(
     "dimension",
@@ -93,6 +95,7 @@ def test_the_same_delivery_makes_no_commit_of_any_table(own_tables: OwnTables, d
     assert newest_versions() == before
 
 
+@pytest.mark.slow(10)
 @requirement("F43")
 def test_a_new_column_changes_no_table_and_no_answer_even_if_delta_merges_schemas(own_tables: OwnTables) -> None:
     warehouse = own_tables.warehouse
