@@ -29,7 +29,6 @@ DAMAGES = {
     "another value": "UPDATE {t} SET tier = 'Iron', email = NULL WHERE tier = 'Silver'",
     "another key": "UPDATE {t} SET player_key = 7 WHERE tier = 'Silver'",
     "an unknown player": f"INSERT INTO {{t}} SELECT 8L, 'x', {OTHERS} {SILVER}",
-    "a player without a key": f"INSERT INTO {{t}} SELECT 9L, NULL, {OTHERS} {SILVER}",
     "a reserved key": "UPDATE {t} SET player_key = -1 WHERE tier = 'Silver'",
     "another value in all rows": "UPDATE {t} SET tier = 'Iron'",
     "the unknown member twice": "INSERT INTO {t} SELECT * FROM {t} WHERE player_key = -1",
@@ -37,7 +36,6 @@ DAMAGES = {
 }
 RARE = (
     "another value",
-    "a player without a key",
     "another key",
     "a reserved key",
     "a deleted version",
@@ -48,6 +46,10 @@ AUDITED = ("a second current version", "an unknown player")
 """Damages whose repairs have tests of their own. Only long test runs try them, and the rare ones, with the others."""
 
 STRUCTURAL_DAMAGES = {
+    "a player without a key": (
+        "ALTER TABLE {t} DROP CONSTRAINT scd_business_key",
+        f"INSERT INTO {{t}} SELECT 9L, NULL, {OTHERS} {SILVER}",
+    ),
     "no surrogate key": (
         "ALTER TABLE {t} ALTER COLUMN player_key DROP NOT NULL",
         "UPDATE {t} SET player_key = NULL WHERE tier = 'Silver'",
