@@ -74,6 +74,14 @@ def cast(value: Column, physical: T.DataType, target: DataType, options: CastOpt
     return Cast(leaf, ~_is_null(value, physical) & leaf.isNull())
 
 
+def cast_json(token: Column, text: Column, target: DataType, options: CastOptions) -> Cast:
+    """Cast a JSON value like `cast`, with the text of its token, which a column has: it is used in many places."""
+    if isinstance(target, Struct | Array | Map):
+        return cast(token, JsonToken(), target, options)
+    leaf = _from_token(token, text, target, options)
+    return Cast(leaf, text.isNotNull() & leaf.isNull())
+
+
 def _is_null(value: Column, physical: T.DataType) -> Column:
     return json_text.is_null(value) if isinstance(physical, JsonToken) else value.isNull()
 
@@ -174,7 +182,7 @@ def _leaf(value: Column, physical: T.DataType, target: DataType, options: CastOp
     """Cast a value to a type without inner types; NULL if it is bad."""
     name = target.ddl()
     if isinstance(physical, JsonToken):
-        return _from_token(value, target, options)
+        return _from_token(value, json_text.to_text(value), target, options)
     if isinstance(target, Decimal):
         return to_decimal(value, physical, target, options)
     if name in INTEGERS:
@@ -190,9 +198,9 @@ def _leaf(value: Column, physical: T.DataType, target: DataType, options: CastOp
     return value.try_cast(name)
 
 
-def _from_token(token: Column, target: DataType, options: CastOptions) -> Column:
+def _from_token(token: Column, text: Column, target: DataType, options: CastOptions) -> Column:
     """Cast a JSON value. A number with a fraction or an exponent is a floating-point number, whatever its digits."""
-    name, text, physical = target.ddl(), json_text.to_text(token), T.StringType()
+    name, physical = target.ddl(), T.StringType()
     leaf = _leaf(text, physical, target, options)
     if name == "string":
         leaf = F.when(json_text.is_number(token), number_text(text, options)).otherwise(leaf)

@@ -39,10 +39,9 @@ from scd_pipeline.declaration.source import SEQUENCE_BITS
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.cast_options import CastOptions
-from scd_pipeline.deliveries.casts import MICROSECONDS_IN_JSON, Cast, cast
+from scd_pipeline.deliveries.casts import MICROSECONDS_IN_JSON, Cast, cast, cast_json
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, missing_rule, value_at_path
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, column_label, sequence_part
-from scd_pipeline.deliveries.json_text import JsonToken
 from scd_pipeline.deliveries.row_columns import (
     ABSENT,
     DELIVERY,
@@ -252,6 +251,16 @@ class _CastColumn:
         return F.coalesce(*tokens) if tokens and len(tokens) == len(self.declared.from_) else None
 
     @property
+    def _token_text(self) -> Column:
+        """The text of the token, or the delivered value without one.
+
+        A column of text has the texts of its tokens, so that Spark does not compute a text once for each use.
+        """
+        types = [self.types.get(name.lower(), self.physical) for name in self.declared.from_]
+        is_text = all(isinstance(each, T.StringType) for each in types)
+        return self.delivered if is_text or self.token is None else json_text.to_text(self.token)
+
+    @property
     def is_present(self) -> Column:
         """Whether the row has the column, or all columns of the expression."""
         if self.is_lacking:
@@ -274,7 +283,7 @@ class _CastColumn:
         """Return the value as the declared type; `zone` is that of times without one."""
         options = CastOptions(zone, self.declared.format, self.declared.unit, self.declared.round)
         if self.token is not None:
-            return cast(self._comparable(self.token), JsonToken(), self.data_type, options)
+            return cast_json(self._comparable(self.token), self._comparable(self._token_text), self.data_type, options)
         if len(self.declared.from_) > 1:
             is_bad = self._first(lambda each: each.cast(zone).is_bad)
             return Cast(self._first(lambda each: each.cast(zone).value), F.coalesce(is_bad, F.lit(False)))
@@ -315,8 +324,7 @@ class _CastColumn:
         is_nested = self.token is None and isinstance(self.physical, T.StructType | T.ArrayType | T.MapType)
         if is_nested or not placeholders:
             return F.lit(False)
-        text = self.delivered.cast("string") if self.token is None else json_text.to_text(self.token)
-        return F.coalesce(text.isin(list(placeholders)), F.lit(False))
+        return F.coalesce(self._token_text.cast("string").isin(list(placeholders)), F.lit(False))
 
 
 def _columns_to_cast(

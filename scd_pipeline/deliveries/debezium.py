@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration.debezium import ENVELOPE, ENVELOPE_FIELDS, SOURCE_FIELDS
+from scd_pipeline.deliveries.json_text import to_text
 from scd_pipeline.deliveries.row_columns import FIELDS, FILE, LINE, PROBLEM, ROW_ORDER
-from scd_pipeline.expressions import any_of, col
+from scd_pipeline.expressions import any_of, col, with_columns
 
 _ADDED = (FILE, LINE, PROBLEM, ROW_ORDER)
 _SIDES = ("before", "after")
@@ -36,10 +37,20 @@ def unfold_events(frame: DataFrame) -> DataFrame:
     envelope = F.struct(*[value.alias(name) for name, value in values.items()])
     types = {name: _fields_of(fields.get(name)) for name in _SIDES}
     image = _image(values, types)
-    if _has_tokens(frame) and image:
+    has_tokens = _has_tokens(frame) and bool(image)
+    if has_tokens:
         image.append(_image_tokens(tokens, values, types).alias(FIELDS))
     added = [col(name) for name in frame.columns if name in _ADDED]
-    return frame.select(*image, F.when(is_event, envelope).alias(ENVELOPE), *added)
+    rows = frame.select(*image, F.when(is_event, envelope).alias(ENVELOPE), *added)
+    return _with_texts_of_tokens(rows, types) if has_tokens else rows
+
+
+def _with_texts_of_tokens(rows: DataFrame, types: Mapping[str, Mapping[str, T.DataType]]) -> DataFrame:
+    """Return the rows of JSON events; a column of text has the texts of its tokens, as in other JSON files."""
+    names = dict.fromkeys(name for fields in types.values() for name in fields)
+    text = T.StringType()
+    texts = [name for name in names if all(fields.get(name, text) == text for fields in types.values())]
+    return with_columns(rows, {name: to_text(F.col(FIELDS)[name]) for name in texts})
 
 
 def _has_tokens(frame: DataFrame) -> bool:

@@ -29,6 +29,7 @@ from scd_pipeline.expressions import quote_name
 _NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 _INDENTED = 'the lines are parts of one indented document; declare `options: {multiLine: "true"}` in the channel'
 _TAGGED, _OBJECTS, _OBJECT, _POSITION = "_tagged", "_objects", "_object", "_position"
+_SINGLE, _MANY = "_single", "_many"
 _LINE_NUMBER_BITS, _POSITION_BITS = 33, 20
 
 
@@ -54,8 +55,9 @@ def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[s
         types = {field.name: field.dataType for field in _inferred_columns(spark, channel, paths)}
         return [JsonField(name, not isinstance(each, T.StringType), False) for name, each in types.items()]
     text = F.when(F.is_valid_utf8(TEXT), json_text.tag_halves(F.col(TEXT)))
-    objects = _objects_of_type(text, T.MapType(T.StringType(), T.StringType()), options.parser_options())
-    each = _texts(spark, options, paths).select(F.explode(objects).alias(_OBJECT))
+    texts = _texts(spark, options, paths).select(text.alias(_TAGGED))
+    parsed = _with_parsed(texts, T.MapType(T.StringType(), T.StringType()), options.parser_options())
+    each = parsed.select(F.explode(_objects()).alias(_OBJECT))
     row = each.select(F.explode(_field_entries(F.col(_OBJECT))).alias("field")).agg(F.collect_set("field")).first()
     fields: dict[str, JsonField] = {}
     for name, is_nested, is_repeated in sorted(row[0] if row else ()):
@@ -135,18 +137,19 @@ def read_json(
     lines = _texts(spark, options, paths).select(TEXT, file_column(), row_order_column().alias(ROW_ORDER))
     is_valid = F.is_valid_utf8(TEXT)
     row = T.StructType([T.StructField(name, T.StringType()) for name in names or [LINE]])
-    # A column of its own: Spark would tag a text once for each use in the expression of the objects.
     tagged = json_text.tag_values(F.when(is_valid, F.col(TEXT)))
-    objects = _objects(F.col(_TAGGED), row, options)
+    objects = _valid_objects(options)
     if channel.rows:
         no_fields = F.array(F.lit(None).cast(row))
         objects = F.when(F.trim(TEXT) == "null", no_fields).otherwise(objects)
     problem = F.when(~is_valid, F.lit(NOT_UTF8.format("line"))).when(F.col(_OBJECTS).isNull(), F.lit(_NO_OBJECT))
     no_object = F.array(F.lit(None).cast(row))
     order = F.struct(F.col(ROW_ORDER)["block"].alias("block"), _order_in_block().alias("row"))
+    parsed = _with_parsed(
+        lines.where(~is_blank(F.col(TEXT))).withColumn(_TAGGED, tagged), row, options.parser_options()
+    )
     rows = (
-        lines.where(~is_blank(F.col(TEXT)))
-        .withColumn(_TAGGED, tagged)
+        parsed.withColumn(_OBJECTS, _objects())
         .withColumn(_OBJECTS, objects)
         .select(
             *(FILE, ROW_ORDER, TEXT, problem.alias(PROBLEM)),
@@ -190,27 +193,34 @@ def _order_in_block() -> Column:
     return F.shiftleft(line, _POSITION_BITS) + F.col(_POSITION)
 
 
-def _objects(text: Column, row: T.StructType, options: TextOptions) -> Column:
+def _with_parsed(texts: DataFrame, type_of_each: T.DataType, parser: Mapping[str, str]) -> DataFrame:
+    """Parse each tagged text as an array of a type, or as an array of such arrays if it begins with a bracket.
+
+    Tagged texts, parsed ones and objects are columns: Spark would compute an expression once for each use in another.
+    """
+    in_array, is_array = F.concat(F.lit("["), F.col(_TAGGED), F.lit("]")), F.ltrim(_TAGGED).startswith("[")
+    single = F.from_json(in_array, T.ArrayType(type_of_each), dict(parser))
+    many = F.from_json(in_array, T.ArrayType(T.ArrayType(type_of_each)), dict(parser))
+    return texts.withColumns({_SINGLE: F.when(~is_array, single), _MANY: F.when(is_array, many)})
+
+
+def _objects() -> Column:
+    """Return the objects of a parsed text as an array; NULL if it is neither an object nor an array of objects."""
+    single, many = F.col(_SINGLE), F.col(_MANY)
+    return F.when(F.size(single) == 1, single).when(F.size(many) == 1, many[0])
+
+
+def _valid_objects(options: TextOptions) -> Column:
     """Return the tokens of the objects of a tagged text; NULL if it is invalid.
 
     The text is parsed inside an array: there Spark does not ignore text after an object. It is also parsed inside an
     object: there Spark does not ignore text after a bracket that closes the array early. No text closes both.
     """
-    parser = options.parser_options()
-    objects = _objects_of_type(text, row, parser)
-    in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quote_name(LINE)} string", parser)
+    text, objects = F.col(_TAGGED), F.col(_OBJECTS)
+    schema = f"v string, {quote_name(LINE)} string"
+    in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), schema, options.parser_options())
     is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()
     return F.when(~is_closed_early & ~F.exists(objects, lambda each: each.isNull()), objects)
-
-
-def _objects_of_type(text: Column, type_of_each: T.DataType, parser: Mapping[str, str]) -> Column:
-    """Return the objects of a text as an array of a type; NULL if it is neither an object nor an array of objects."""
-    in_array = F.concat(F.lit("["), text, F.lit("]"))
-    single = F.from_json(in_array, T.ArrayType(type_of_each), dict(parser))
-    many = F.from_json(in_array, T.ArrayType(T.ArrayType(type_of_each)), dict(parser))
-    return F.when(F.ltrim(text).startswith("["), F.when(F.size(many) == 1, many[0])).otherwise(
-        F.when(F.size(single) == 1, single)
-    )
 
 
 def _spark_reader(spark: SparkSession, channel: Snapshot | Feed) -> DataFrameReader:

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 _MARK, _HALF_OF_PAIR = "\ufdd0", "\ufdd1"
 _NULL = f"{_MARK}null"
-_RESERVED_CHARACTERS = r"[\x{fdd0}\x{fdd1}]|(?i)\\ufdd[01]"
+_ESCAPE_OF_A_MARK = r"(?i)\\ufdd[01]"
 _END = r"(?=[\s,\]}]|\z)"
 _NUMBER = rf"(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|NaN|[+-]?Infinity|[+-]?INF){_END}"
 _STRINGS = r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'"""
@@ -43,13 +43,20 @@ def tag_values(text: Column) -> Column:
 
 def _with_marks(text: Column, pattern: str) -> Column:
     tagged = F.regexp_replace(tag_halves(text), F.lit(pattern), F.lit(f'$1"{_MARK}$2"'))
-    return F.when(~text.rlike(_RESERVED_CHARACTERS), tagged)
+    return F.when(~_has_mark(text), tagged)
+
+
+def _has_mark(text: Column) -> Column:
+    """Return whether a text contains a mark; few texts have an escape, and only those are matched."""
+    is_escaped = F.contains(text, F.lit("\\")) & text.rlike(_ESCAPE_OF_A_MARK)
+    return F.contains(text, F.lit(_MARK)) | F.contains(text, F.lit(_HALF_OF_PAIR)) | is_escaped
 
 
 def tag_halves(text: Column) -> Column:
     """Return JSON text with a mark for each half of a surrogate pair."""
     tagged = F.regexp_replace(text, F.lit(_UP_TO_A_HALF), F.lit(f"$1{_HALF_OF_PAIR}"))
-    return F.when(text.rlike(_SURROGATE), tagged).otherwise(text)
+    has_surrogate = F.contains(text, F.lit("\\u")) & text.rlike(_SURROGATE)  # few texts have an escape
+    return F.when(has_surrogate, tagged).otherwise(text)
 
 
 def _with_unmarked_nulls(token: Column) -> Column:
@@ -76,7 +83,7 @@ def to_text(token: Column) -> Column:
         .when(F.contains(token, F.lit(_MARK)), F.regexp_replace(token, f'"{_MARK}([^"]*)"', "$1"))
         .otherwise(token)
     )
-    return F.translate(text, _HALF_OF_PAIR, "\ufffd")
+    return F.replace(text, F.lit(_HALF_OF_PAIR), F.lit("\ufffd"))
 
 
 def is_null(token: Column) -> Column:

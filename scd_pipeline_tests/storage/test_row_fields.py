@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,6 +16,8 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source, parse_declarations
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.pending import PendingDelivery
+from scd_pipeline.deliveries.read import open_deliveries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.log import read_log
 from scd_pipeline.load.retry import ignore_progress
@@ -165,3 +169,20 @@ def test_lines_that_are_not_json_are_rejected_if_only_expressions_are_read(spark
     deliveries = [Delivery("crm", "2024-01-01", path=str(tmp_path / "1.json"))]
     (result,) = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress).results
     assert (result.outcome, result.code) == ("rejected", "COLUMN_MISSING")
+
+
+@pytest.mark.rule("S30")
+def test_each_text_is_parsed_and_each_value_converted_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark computes an expression once for each use, unless it is a column of a step of the plan."""
+    (dimension,) = parse_declarations(DECLARATION).dimensions
+    (tmp_path / "1.json").write_text(json.dumps({"id": 1.0, **EVENTS[0], "zip": 2}))
+    pending = PendingDelivery.create(0, Delivery("crm", "1", path=str(tmp_path / "1.json")), dimension, "")
+    (group,) = open_deliveries(spark, [pending], dimension).groups
+    plan = io.StringIO()
+    with contextlib.redirect_stdout(plan):
+        group.rows.explain("extended")
+    optimized = plan.getvalue().split("== Optimized Logical Plan ==")[1].split("== Physical Plan ==")[0]
+    of_lines = optimized[optimized.index("+- Generate posexplode") :]
+    assert of_lines.count("from_json") == 3  # one object, an array of them, and a bracket that closes early
+    texts = [line.count("\ufffd") for line in optimized.splitlines() if "\ufffd" in line]
+    assert texts == [4]  # that of each field except the nested one
