@@ -6,7 +6,8 @@ may be those of neither content: Spark reads as many bytes of the new file as th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
@@ -21,13 +22,23 @@ Fingerprints = Mapping[int, tuple[str, ...]]
 
 
 def fingerprint_deliveries(pending: Iterable[PendingDelivery]) -> Fingerprints:
-    """Return the fingerprints of the deliveries in files; the cost is that of the status of each file."""
-    return {delivery.number: tuple(_fingerprints(_paths(delivery))) for delivery in pending}
+    """Return the fingerprints of the deliveries in files.
+
+    The cost is that of the status of each file, and of a list of the folders of each table with partitions.
+    """
+    tables: dict[tuple[str, str], _Folders] = {}
+    return {delivery.number: tuple(_fingerprints(_paths(delivery, tables))) for delivery in pending}
 
 
 def changed_deliveries(pending: Iterable[PendingDelivery], before: Fingerprints) -> list[PendingDelivery]:
     """Return the deliveries whose files have changed since their fingerprints were computed."""
-    return [each for each in pending if tuple(_fingerprints(_paths(each))) != before.get(each.number, ())]
+    deliveries = list(pending)
+    after = fingerprint_deliveries(deliveries)
+    return [each for each in deliveries if after[each.number] != before.get(each.number, ())]
+
+
+_Folders = Mapping[str, Sequence[Path]]
+"""The folders of a table by the value of its partition column."""
 
 
 def _fingerprints(paths: Iterable[Path]) -> Iterable[str]:
@@ -36,15 +47,43 @@ def _fingerprints(paths: Iterable[Path]) -> Iterable[str]:
             yield f"{path} {file_fingerprint(path)}"
 
 
-def _paths(delivery: PendingDelivery) -> list[Path]:
-    """Return the files and folders of a delivery: none of a frame, and of tables whose versions never change."""
+def _paths(delivery: PendingDelivery, tables: dict[tuple[str, str], _Folders]) -> Sequence[Path]:
+    """Return the files and folders of a delivery: none of a frame, and of tables whose versions never change.
+
+    Args:
+        delivery: The delivery.
+        tables: The folders of tables by path and partition column, to which this function adds.
+    """
     path, partition = delivery.delivery.path, delivery.delivery.partition
     if path is None or is_address(path) or delivery.channel.format == "delta":
         return []
     if partition is not None:
-        column = str(delivery.channel.partition).casefold()
-        return [folder for folder in sorted(Path(path).glob("*=*")) if _folder_value(folder) == (column, partition)]
+        key = (path, str(delivery.channel.partition).casefold())
+        if key not in tables:
+            tables[key] = _folders_by_value(Path(path), key[1])
+        return tables[key].get(partition, ())
     return sorted(Path("/").glob(str(Path(path).absolute())[1:])) if is_pattern(path) else [Path(path)]
+
+
+def _folders_by_value(table: Path, column: str) -> _Folders:
+    """Return the folders of a partition column, which may be inside of those of other columns."""
+    folders: dict[str, list[Path]] = {}
+    for folder in _partition_folders(table, column):
+        folders.setdefault(_folder_value(folder)[1], []).append(folder)
+    return folders
+
+
+def _partition_folders(folder: Path, column: str) -> Iterator[Path]:
+    """Yield the folders of a partition column at any depth, sorted; what is inside of them is not listed."""
+    try:
+        inner = sorted(entry.path for entry in os.scandir(folder) if "=" in entry.name and entry.is_dir())
+    except OSError:  # a folder that vanishes in the meantime has no files
+        return
+    for each in map(Path, inner):
+        if _folder_value(each)[0] == column:
+            yield each
+        else:
+            yield from _partition_folders(each, column)
 
 
 def _folder_value(folder: Path) -> tuple[str, str]:

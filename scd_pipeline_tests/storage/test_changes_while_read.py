@@ -43,6 +43,10 @@ def write_partition(path: Path, cities: list[str]) -> None:
     write_parquet(folder / "p.parquet", cities)
 
 
+def write_nested_partition(path: Path, cities: list[str]) -> None:
+    write_partition(path / "month=01", cities)
+
+
 def replace_before_rows_are_read(monkeypatch: pytest.MonkeyPatch, replace_files: Callable[[], None]) -> None:
     """Let the first load replace its files after they are listed and scanned, and before their rows are computed."""
     compute, replaced = accept.compute_deliveries, list[bool]()
@@ -63,6 +67,7 @@ def replace_before_rows_are_read(monkeypatch: pytest.MonkeyPatch, replace_files:
         pytest.param("c_{date}.json", {}, write_json, id="json", marks=pytest.mark.slow),
         pytest.param("c_{date}.parquet", {}, write_parquet, id="parquet", marks=pytest.mark.slow),
         pytest.param("c", {"partition": "day", "format": "parquet"}, write_partition, id="partition"),
+        pytest.param("c", {"partition": "day", "format": "parquet"}, write_nested_partition, id="nested"),
     ],
 )
 def test_a_replaced_file_is_rejected_and_read_by_the_next_load(
