@@ -60,7 +60,8 @@ from scd_pipeline.expressions import any_of, col, key_text, sum_of
 from scd_pipeline.history.batch import Batch, rank
 
 _OUTSIDE_SCOPE = "outside of the delivery's scope"
-_LACKED = "{} is missing; declare `missing` of the attribute, or `updates` of the feed"
+_IF_A_DIMENSION_LACKS = "declare `missing` of the attribute, or `updates` of the feed"
+_IF_A_FACT_LACKS = "name a further column in `from` of the column, or exclude such rows by `rows` of the feed"
 _FLOATING = "; a floating-point number has no unique text: declare a numeric type, or `round`"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
@@ -279,6 +280,11 @@ class _CastColumn:
         lacks_column = any(self.fields.lacks(name.partition(".")[0]) or self.fields.lacks(name) for name in names)
         return self.is_lacking or lacks_column or self.has_path is not None
 
+    @property
+    def is_rejected_if_absent(self) -> bool:
+        """Whether a row may lack the column and is bad then."""
+        return self.may_be_absent and self.missing == "reject"
+
     def cast(self, zone: str) -> Cast:
         """Return the value as the declared type; `zone` is that of times without one."""
         options = CastOptions(zone, self.declared.format, self.declared.unit, self.declared.round)
@@ -371,6 +377,8 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
     required = {attribute.name for attribute in dimension.attributes if attribute.required}
     columns, problems, nulled, left_out, cleared = [], [], [F.lit(0)], [], []
     null_is_missing = not _is_null_not_provided(channel)
+    is_fact = any(attribute.derived for attribute in dimension.attributes)
+    advice = _IF_A_FACT_LACKS if is_fact else _IF_A_DIMENSION_LACKS
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
         result = column.cast(source.timezone)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
@@ -382,12 +390,13 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
         else:
             problems.append(_cast_problem(name, is_bad, column, mapping))
         is_left_out = _is_left_out(column)
-        if column.may_be_absent and column.missing == "reject":
-            problems.append(F.when(~column.is_present & ~is_deleted, F.lit(_LACKED.format(name))))
+        if column.is_rejected_if_absent:
+            problems.append(F.when(~column.is_present & ~is_deleted, F.lit(f"{name} is missing; {advice}")))
         if name in required:
             is_null = column.is_null if null_is_missing else column.is_cleared
             is_missing = is_null & result.value.isNull() & ~is_deleted & ~is_left_out
-            problems.append(F.when(is_missing, F.lit(f"{name} is missing")))
+            has_column = column.is_present if column.is_rejected_if_absent else F.lit(True)
+            problems.append(F.when(is_missing & has_column, F.lit(f"{name} is missing")))
         columns.append(result.value.alias(name))
         left_out.append(is_left_out.alias(name))
         cleared.append(column.is_cleared.alias(name))

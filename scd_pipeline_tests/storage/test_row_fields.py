@@ -186,3 +186,41 @@ def test_each_text_is_parsed_and_each_value_converted_once(spark: SparkSession, 
     assert of_lines.count("from_json") == 3  # one object, an array of them, and a bracket that closes early
     texts = [line.count("\ufffd") for line in optimized.splitlines() if "\ufffd" in line]
     assert texts == [4]  # that of each field except the nested one
+
+
+FACT = """
+dimension: dim_c
+business_key: {id: bigint}
+sources: {crm: {feed: {effective_at: ts}}}
+attributes: {name: 2}
+---
+fact: fct_order
+grain: {order_id: bigint}
+event_time: ordered_at
+dimensions: {customer: {dimension: dim_c, key: id}}
+sources:
+  shop:
+    bad_row_limit: 1
+    feed: {format: json}
+"""
+
+
+@pytest.mark.rule("S23", "S26")
+@pytest.mark.parametrize("is_repaired", [False, True], ids=["as_declared", "by_the_advice"])
+def test_a_fact_that_lacks_its_event_time_has_advice_for_facts(
+    spark: SparkSession, tmp_path: Path, is_repaired: bool
+) -> None:
+    text = FACT
+    if is_repaired:
+        text = text.replace("{format: json}", "{format: json, rows: order_id < 3}")
+        text += "    columns: {ordered_at: {from: [ordered_at, paid_at]}}\n"
+    (fact,) = parse_declarations(text).facts
+    rows = [{"order_id": 1, "id": 1, "ordered_at": "2024-01-01"}, {"order_id": 2, "id": 1, "paid_at": "2024-01-02"}]
+    lines = "".join(f"{json.dumps(row)}\n" for row in [*rows, {"order_id": 3, "id": 1}])
+    (tmp_path / "1.json").write_text(lines)
+    deliveries = [Delivery("shop", "2024-01-03", path=str(tmp_path / "1.json"))]
+    intake = accept(spark, fact.as_dimension(), deliveries, [], run_id="", progress=ignore_progress)
+    advice = "name a further column in `from` of the column, or exclude such rows by `rows` of the feed"
+    reasons = {row["order_id"]: row["_bad_reason"] for row in intake.rows.collect() if row["_kind"] != "filtered"}
+    lacks = f"ordered_at is missing; {advice}"
+    assert reasons == ({1: None, 2: None} if is_repaired else {1: None, 2: lacks, 3: lacks})
