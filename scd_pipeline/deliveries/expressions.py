@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException
@@ -13,9 +14,13 @@ from pyspark.sql import types as T
 from scd_pipeline.columns import ACTOR, CORRELATION_ID, EFFECTIVE_AT, REASON, SEQUENCE
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
+from scd_pipeline.expressions import col
 
 DELETES, ROWS = "_deletes", "_rows"
 """The names of a channel's conditions `deletes` and `rows` among the expressions of columns."""
+_NO_OBJECT = "INVALID_EXTRACT_BASE_FIELD_TYPE"
+_PATH = re.compile(r"(?<![\w.'`])`?(?P<column>\w+)`?(?P<steps>(?:\.`?[^\W\d]\w*`?(?!\s*\()|\['[^'\\]+'\])+)")
+_STEP = re.compile(r"\.`?(\w+)`?|\['([^'\\]+)'\]")
 _UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 
 
@@ -68,6 +73,49 @@ def analyze_expressions(
         return AnalyzedExpressions(_types(frame, expressions))
     except AnalysisException:
         return _analyze_separately(frame, expressions)
+
+
+def objects_of_nulls(
+    frame: DataFrame,
+    names: Collection[str],
+    error: AnalysisException,
+    source: Source,
+    channel: Snapshot | Feed,
+    dimension: Dimension,
+) -> dict[str, T.StructType]:
+    """Return the types of columns that are NULL in all rows, if expressions read values inside of them.
+
+    A field of JSON that is null in all rows has the type text. The types are those that the expressions need.
+
+    Args:
+        frame: The rows.
+        names: The columns of text that may be such fields.
+        error: The error of the analysis of the expressions; no type is returned for another one.
+        source, channel, dimension: The declaration.
+    """
+    if error.getCondition() != _NO_OBJECT or not names:
+        return {}
+    texts = [*_declared_expressions(source, channel, dimension).values(), channel.deletes, channel.rows]
+    paths = [_path(match) for text in texts if text for match in _PATH.finditer(text)]
+    inner = {name: [path[1:] for path in paths if path[0].lower() == name.lower()] for name in names}
+    candidates = [name for name, each in inner.items() if each]
+    if not candidates:
+        return {}
+    counts = frame.agg(*[F.count(col(name)).alias(name) for name in candidates]).first()
+    return {name: _object_type(inner[name]) for name in candidates if counts is not None and not counts[name]}
+
+
+def _path(match: re.Match[str]) -> tuple[str, ...]:
+    return (match["column"], *(name or key for name, key in _STEP.findall(match["steps"])))
+
+
+def _object_type(paths: Iterable[Sequence[str]]) -> T.StructType:
+    """Return the type of an object that has the values at some paths as texts."""
+    inner: dict[str, list[Sequence[str]]] = {}
+    for first, *rest in paths:
+        inner.setdefault(first.lower(), []).extend([rest] if rest else [])
+    types = {name: _object_type(each) if each else T.StringType() for name, each in inner.items()}
+    return T.StructType([T.StructField(name, each) for name, each in types.items()])
 
 
 def _declared_expressions(source: Source, channel: Snapshot | Feed, dimension: Dimension) -> dict[str, str]:

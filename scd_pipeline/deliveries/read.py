@@ -34,7 +34,12 @@ from scd_pipeline.deliveries.column_mapping import (
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, reserved_columns, scan_csv
 from scd_pipeline.deliveries.debezium import unfold_events
-from scd_pipeline.deliveries.expressions import analyze_expressions, times_in_utc
+from scd_pipeline.deliveries.expressions import (
+    AnalyzedExpressions,
+    analyze_expressions,
+    objects_of_nulls,
+    times_in_utc,
+)
 from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.guarded import with_guarded_expressions
 from scd_pipeline.deliveries.json_files import has_only_nulls, json_fields, nested_columns
@@ -51,6 +56,7 @@ from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.readers import merged_fields, read_path, read_table, with_batch_columns
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, LINE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
+from scd_pipeline.deliveries.row_fields import RowFields
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import col, with_columns
 from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
@@ -395,7 +401,7 @@ def _group(
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
     with _translate_read_errors("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, files).drop(FILE)
-        expressions = analyze_expressions(frame, source, first.channel, dimension)
+        frame, fields, expressions = _analyzed(frame, fields, source, first.channel, dimension)
         if names := times_in_utc(frame, source, first.channel, dimension, expressions):
             raise _Unreadable("EXPRESSION_TIME_ZONE", columns=join_names(names), zone=source.timezone)
     columns = map_columns(fields, source, first.channel, dimension, expressions, (*shape.unread, *reserved))
@@ -412,6 +418,27 @@ def _group(
             frame, columns = with_guarded_expressions(frame, columns, first.channel)
         rows = conform(frame, columns, source, first.channel, dimension)
     return _with_column_mapping(members, rows, columns, shape)
+
+
+def _analyzed(
+    frame: DataFrame, fields: list[StructField], source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> tuple[DataFrame, list[StructField], AnalyzedExpressions]:
+    """Return the frame, its columns, and the analyzed expressions; fields that are null in all rows may be objects.
+
+    Raises:
+        AnalysisException: An expression is invalid.
+    """
+    try:
+        return frame, fields, analyze_expressions(frame, source, channel, dimension)
+    except AnalysisException as error:
+        row_fields = RowFields.from_columns(fields)
+        texts = [f.name for f in fields if isinstance(f.dataType, StringType) and row_fields.lacks(f.name)]
+        types = objects_of_nulls(frame, texts, error, source, channel, dimension)
+        if not types:
+            raise
+    frame = frame.withColumns({name: F.lit(None).cast(each) for name, each in types.items()})
+    fields = [StructField(f.name, types.get(f.name, f.dataType)) for f in fields]
+    return frame, fields, analyze_expressions(frame, source, channel, dimension)
 
 
 def _declared_columns(source: Source, channel: Snapshot | Feed, dimension: Dimension) -> tuple[StructField, ...]:

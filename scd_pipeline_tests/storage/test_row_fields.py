@@ -224,3 +224,33 @@ def test_a_fact_that_lacks_its_event_time_has_advice_for_facts(
     reasons = {row["order_id"]: row["_bad_reason"] for row in intake.rows.collect() if row["_kind"] != "filtered"}
     lacks = f"ordered_at is missing; {advice}"
     assert reasons == ({1: None, 2: None} if is_repaired else {1: None, 2: lacks, 3: lacks})
+
+
+OBJECTS = """
+dimension: dim_c
+business_key: {id: bigint}
+sources:
+  crm:
+    feed: {effective_at: ts, updates: partial}
+    columns: {city: {expression: "p['q']"}, zip: {expression: "coalesce(p.r.s, 'none')"}}
+attributes: {city: 2, zip: 2}
+"""
+
+
+@pytest.mark.rule("S30")
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "dicts"])
+def test_an_expression_reads_null_inside_of_an_object_that_all_rows_have_as_null(
+    spark: SparkSession, tmp_path: Path, is_file: bool
+) -> None:
+    """No row shows the fields of such an object. A text is no object."""
+    (dimension,) = parse_declarations(OBJECTS).dimensions
+    deliveries = []
+    for name, value in {"null": None, "text": "t"}.items():
+        rows = [{"id": 1, "ts": "2024-01-01", "p": value}, {"id": 2, "ts": "2024-01-01"}]
+        (tmp_path / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        data: dict[str, Any] = {"path": str(tmp_path / f"{name}.json")} if is_file else {"frame": rows}
+        deliveries.append(Delivery("crm", name, **data))
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    assert [result.code for result in intake.results] == ["", "COLUMN_TYPE"]
+    values = [(row["id"], row["city"], row["zip"]) for row in intake.rows.sort("id").collect()]
+    assert values == [(1, (None,), ("none",)), (2, None, None)]
