@@ -80,7 +80,8 @@ class Channel:
 class Shape:
     """A declaration that scenarios share: the first one, and the final one after its changes (S20).
 
-    `optional`: the attributes that a delivery may lack. A partial feed may lack any.
+    `optional`: the attributes that a delivery may lack. A partial feed may lack any. `has_events`: a row of a feed is
+    an event with a before-image, which the condition `rows` excludes, and its sequence is that of two columns.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Shape:
     final: Dim
     channels: tuple[Channel, ...]
     optional: frozenset[str] = frozenset()
+    has_events: bool = False
 
     @property
     def redeclared(self) -> bool:
@@ -237,23 +239,26 @@ MACHINE = _shape(
     begin=(dt.datetime(2023, 1, 1), START + DAY),
 )
 
-SHOPPER = _shape(
-    "shopper",
-    {"scenario": "bigint", "id": "string"},
-    (Src("pos", True, feed_updates="partial", snapshot_ties="last_row"), Src("web", False)),
-    (
-        _attr("shop", 2, "string", "pos"),
-        _attr("name", 1, "string", "pos"),
-        _attr("points", 2, "int", "web"),
+SHOPPER = replace(
+    _shape(
+        "shopper",
+        {"scenario": "bigint", "id": "string"},
+        (Src("pos", True, feed_updates="partial", snapshot_ties="last_row"), Src("web", False)),
+        (
+            _attr("shop", 2, "string", "pos"),
+            _attr("name", 1, "string", "pos"),
+            _attr("points", 2, "int", "web"),
+        ),
+        (
+            Channel("pos", "snapshot", scope=SCOPED_BY_SHOP),
+            Channel("pos", "feed", has_row_times=True),
+            Channel("web", "feed", has_row_times=True),
+        ),
+        optional={"name"},
     ),
-    (
-        Channel("pos", "snapshot", scope=SCOPED_BY_SHOP),
-        Channel("pos", "feed", has_row_times=True),
-        Channel("web", "feed", has_row_times=True),
-    ),
-    optional={"name"},
+    has_events=True,
 )
-"""A shape whose entities move from one scope to another."""
+"""A shape whose entities move from one scope to another, and whose feeds have events."""
 
 SHAPES = (CUSTOMER, STORE, PLAYER, COUNTRY, PARTNER, MACHINE)
 COMPARED_SHAPES = (*SHAPES, SHOPPER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ ARROW = {
     "struct<a:int,b:string>": pa.struct([("a", pa.int32()), ("b", pa.string())]),
     "map<string,int>": pa.map_(pa.string(), pa.int32()),
 }
+EVENT_SEQUENCE = ("file", "pos")
+BEFORE = "B"
+"""The `op` of the row before a change."""
 
 
 def declaration(shape: Shape, dim: o.Dim) -> Dimension:
@@ -72,7 +75,8 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
         feed = Feed(
             format="parquet",
             effective_at="updated_at" if channels["feed"].has_row_times else None,
-            sequence="seq",
+            sequence=list(EVENT_SEQUENCE) if shape.has_events else "seq",
+            rows=f"op <> '{BEFORE}'" if shape.has_events else None,
             reason="reason",
             deletes="op = 'D'",
             updates=source.feed_updates,  # type: ignore[arg-type]
@@ -87,9 +91,11 @@ def delivery(batch: o.Batch, shape: Shape, folder: Path) -> Delivery:
     """The batch as a delivery of one file, which is written if it does not exist."""
     path = folder / f"{batch.id.replace('/', '_')}.parquet"
     if not batch.withdrawn and not path.exists():
-        columns = physical_columns(batch, shape.types)
+        columns, records = physical_columns(batch, shape.types), rows_as_records(batch, shape.types)
+        if shape.has_events and batch.channel == "feed":
+            columns, records = _events(columns, records)
         schema = pa.schema([(name, ARROW[kind]) for name, kind in columns.items()])
-        records = [_arrow_record(record) for record in rows_as_records(batch, shape.types)]
+        records = [_arrow_record(record) for record in records]
         pq.write_table(pa.Table.from_pylist(records, schema), path)
     return Delivery(
         batch.source,
@@ -103,6 +109,21 @@ def delivery(batch: o.Batch, shape: Shape, folder: Path) -> Delivery:
         allow=frozenset({"retire_guard"} if batch.allow_guard else ()),
         withdrawn=batch.withdrawn,
     )
+
+
+def _events(
+    columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The rows as events: each after a row of other values that `rows` excludes, its sequence in two columns."""
+    events: list[dict[str, Any]] = []
+    for record in records:
+        number = record["seq"]
+        sequence = (None, None) if number is None else divmod(number, 3)
+        event = {**record, **dict(zip(EVENT_SEQUENCE, sequence, strict=True))}
+        before = {name: "x!" if columns.get(name) == "string" else value for name, value in event.items()}
+        events += [{**before, "scenario": record["scenario"], "op": BEFORE}, event]
+    kinds = {name: kind for name, kind in columns.items() if name != "seq"}
+    return kinds | dict.fromkeys(EVENT_SEQUENCE, "bigint"), events
 
 
 def _arrow_record(record: Mapping[str, Any]) -> dict[str, Any]:
