@@ -30,6 +30,7 @@ _NO_OBJECT = "the line is not a JSON object or an array of objects, or has text 
 _INDENTED = 'the lines are parts of one indented document; declare `options: {multiLine: "true"}` in the channel'
 _TAGGED, _OBJECTS, _OBJECT, _POSITION = "_tagged", "_objects", "_object", "_position"
 _SINGLE, _MANY = "_single", "_many"
+_NAME, _VALUE, _REPEATED = "_name", "_value", "_repeated"
 _LINE_NUMBER_BITS, _POSITION_BITS = 33, 20
 
 
@@ -58,7 +59,9 @@ def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[s
     texts = _texts(spark, options, paths).select(text.alias(_TAGGED))
     parsed = _with_parsed(texts, T.MapType(T.StringType(), T.StringType()), options.parser_options())
     each = parsed.select(F.explode(_objects()).alias(_OBJECT))
-    row = each.select(F.explode(_field_entries(F.col(_OBJECT))).alias("field")).agg(F.collect_set("field")).first()
+    each = each.withColumn(_REPEATED, _repeated_names(F.col(_OBJECT)))  # before the values: once for each object
+    values = each.select(F.explode(_OBJECT).alias(_NAME, _VALUE), _REPEATED)
+    row = values.agg(F.collect_set(_field_entry())).first()
     fields: dict[str, JsonField] = {}
     for name, is_nested, is_repeated in sorted(row[0] if row else ()):
         before = fields.get(name, JsonField(name, False, False))
@@ -71,20 +74,21 @@ def as_text(fields: Sequence[JsonField]) -> list[T.StructField]:
     return [T.StructField(field.name, T.StringType()) for field in fields]
 
 
-def _field_entries(map_of_object: Column) -> Column:
-    names, values = F.map_keys(map_of_object), F.map_values(map_of_object)
-
-    def entry(name: Column, value: Column) -> Column:
-        is_nested = F.coalesce(value.startswith("{") | value.startswith("["), F.lit(False))
-        return F.struct(name.alias("name"), is_nested.alias("is_nested"), F.lit(False).alias("is_repeated"))
-
-    def repeated(name: Column) -> Column:
-        return F.struct(name.alias("name"), F.lit(False).alias("is_nested"), F.lit(True).alias("is_repeated"))
-
+def _repeated_names(map_of_object: Column) -> Column:
+    """Return the names that an object has twice; NULL for most objects, for which no names are compared."""
+    names = F.map_keys(map_of_object)
     distinct = F.array_distinct(names)
     twice = F.filter(distinct, lambda name: F.size(F.filter(names, lambda other: other == name)) > 1)
-    entries = F.zip_with(names, values, entry)
-    return F.when(F.size(distinct) == F.size(names), entries).otherwise(F.concat(entries, F.transform(twice, repeated)))
+    return F.when(F.size(distinct) < F.size(names), twice)
+
+
+def _field_entry() -> Column:
+    """Return the name of a field, and whether this value shows that it is nested or repeated."""
+    value, has_twice = F.col(_VALUE), F.array_contains(_REPEATED, F.col(_NAME))
+    is_nested = F.coalesce(value.startswith("{") | value.startswith("["), F.lit(False))
+    return F.struct(
+        F.col(_NAME), is_nested.alias("is_nested"), F.coalesce(has_twice, F.lit(False)).alias("is_repeated")
+    )
 
 
 def nested_columns(
