@@ -77,6 +77,11 @@ CHANGE_RECORD_TYPES = {
 """Spark type of each column of a change record, in order, without the business key and the attributes."""
 
 
+def change_record_columns(dimension: Dimension) -> tuple[str, ...]:
+    """Return the names of the columns of a change record: business key, `CHANGE_RECORD_TYPES` and attributes."""
+    return (*dimension.key_names, *CHANGE_RECORD_TYPES, *dimension.attribute_names)
+
+
 def attribute_types(dimension: Dimension) -> dict[str, DataType]:
     """Return the type of each attribute by name, in declared order."""
     return {attribute.name: parse_type(attribute.type) for attribute in dimension.attributes}

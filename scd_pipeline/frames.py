@@ -8,14 +8,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import pyarrow
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.utils import is_remote
+
+from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
 
 _BROADCAST_ROWS = 2_000_000
 _BROADCAST_VALUES = 16_000_000
@@ -31,11 +32,12 @@ def local_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) ->
     Args:
         spark: The session.
         rows: One sequence of values per row. Times have a time zone; a struct is a tuple.
-        ddl: Names and types of the columns.
+        ddl: Names and types of the columns, which are parsed without a request to the server.
     """
+    fields = _fields(ddl)
     if not rows:
-        return empty_frame(spark, {field.name: field.dataType.simpleString() for field in _fields(ddl)})
-    schema = to_arrow_schema(T.StructType(_fields(ddl)), timezone="UTC")
+        return empty_frame(spark, {name: data_type.ddl() for name, data_type in fields})
+    schema = pyarrow.schema([(name, _arrow_type(data_type)) for name, data_type in fields])
     records = [{f.name: _to_arrow(v, f.type) for f, v in zip(schema, row, strict=True)} for row in rows]
     return spark.createDataFrame(pyarrow.Table.from_pylist(records, schema=schema))
 
@@ -115,12 +117,13 @@ def checkpoint_with_counts(
     Returns:
         The checkpoint, and the aggregates; 0 for NULL.
     """
-    name = uuid.uuid4().hex
+    name, aggregates = uuid.uuid4().hex, [value.alias(key) for key, value in counts.items()]
+    # An embedded session reports the counts to an Observation alone. Over Spark Connect, a checkpoint reports them to
+    # the frame alone, and an Observation would request whether the frame is a stream.
     observation = Observation(name)
-    observed = frame.observe(observation, *[value.alias(key) for key, value in counts.items()])
+    observed = frame.observe(name if is_remote() else observation, *aggregates)
     selected = observed if where is None else observed.where(where)
     computed = checkpoint(selected)
-    # Over Spark Connect, a checkpoint reports its counts to the frame alone.
     executed = selected.executionInfo if is_remote() else None
     values = dict(executed.flows)[name] if executed is not None else observation.get
     return computed, {key: int(value or 0) for key, value in values.items()}
@@ -166,8 +169,41 @@ def with_broadcast(frame: DataFrame, row_limit: int, columns: int = 1) -> DataFr
     return F.broadcast(frame) if is_small else frame
 
 
-def _fields(ddl: str) -> list[T.StructField]:
-    return list(cast(T.StructType, T.StructType.fromDDL(ddl)).fields)
+_ARROW_TYPES = {
+    "string": pyarrow.string(),
+    "int": pyarrow.int32(),
+    "bigint": pyarrow.int64(),
+    "smallint": pyarrow.int16(),
+    "tinyint": pyarrow.int8(),
+    "double": pyarrow.float64(),
+    "float": pyarrow.float32(),
+    "boolean": pyarrow.bool_(),
+    "date": pyarrow.date32(),
+    "timestamp": pyarrow.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pyarrow.timestamp("us"),
+    "binary": pyarrow.binary(),
+}
+
+
+def _fields(ddl: str) -> tuple[tuple[str, DataType], ...]:
+    """Return names and types of columns."""
+    columns = parse_type(f"struct<{ddl}>")
+    assert isinstance(columns, Struct)
+    return columns.fields
+
+
+def _arrow_type(data_type: DataType) -> pyarrow.DataType:
+    match data_type:
+        case Primitive(name=name):
+            return _ARROW_TYPES[name]
+        case Decimal(precision=precision, scale=scale):
+            return pyarrow.decimal128(precision, scale)
+        case Array(element=element):
+            return pyarrow.list_(_arrow_type(element))
+        case Map(key=key, value=value):
+            return pyarrow.map_(_arrow_type(key), _arrow_type(value))
+        case Struct(fields=fields):
+            return pyarrow.struct([(name, _arrow_type(field)) for name, field in fields])
 
 
 def _to_arrow(value: Any, arrow_type: pyarrow.DataType) -> Any:

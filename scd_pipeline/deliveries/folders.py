@@ -43,7 +43,7 @@ def load_folders(
 def folder_columns(frame: DataFrame, paths: Sequence[str]) -> list[str]:
     """Return the columns of a frame whose values are in the names of the folders below its paths."""
     names = folder_names(frame, paths)
-    return [name for name in frame.columns if name.casefold() in names]
+    return [name for name in frame.columns if name.casefold() in names] if names else []
 
 
 def folder_names(frame: DataFrame, paths: Sequence[str]) -> dict[str, str]:
@@ -53,12 +53,17 @@ def folder_names(frame: DataFrame, paths: Sequence[str]) -> dict[str, str]:
         frame: A frame that reads the files.
         paths: The paths.
     """
-    if all(Path(path).is_file() for path in paths):
+    if all(_has_no_folders(Path(path)) for path in paths):
         return {}
     depth = max(len(_parts(path)) for path in paths)
     folders = {folder for uri in frame.inputFiles() for folder in _parts(unquote(uri))[depth:-1]}
     names = sorted(unquote(folder.partition("=")[0]) for folder in folders if "=" in folder)
     return {name.casefold(): name for name in names}
+
+
+def _has_no_folders(path: Path) -> bool:
+    """Return whether a path is a file of this machine, or a folder of it without other folders."""
+    return path.is_file() or (path.is_dir() and not any(each.is_dir() for each in path.glob("*")))
 
 
 def _parts(path: str) -> tuple[str, ...]:

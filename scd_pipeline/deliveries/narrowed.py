@@ -136,7 +136,8 @@ def narrow_snapshot(
         remaining, figures = checkpoint_with_counts(compared, _counts(is_repeated), remains)
     if figures["matched"] != current_count.result() - figures["omitted"]:
         return None
-    restored = remaining.where(IS_DELIVERED).withColumns(constants).select(*[col(name) for name in rows.columns])
+    added = (IS_DELIVERED, EXISTS_ALREADY, IS_NEW, _REFUSES)
+    restored = remaining.where(IS_DELIVERED).withColumns(constants).drop(*added)
     repeated = RepeatedRows(figures["rows"], hash_sum(figures), figures["nulled"])
     omitted = remaining.where(~F.col(IS_DELIVERED)).select(*[col(name) for name in names])
     return NarrowedSnapshot(restored, omitted, repeated, figures["remaining"])

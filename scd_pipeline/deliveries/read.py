@@ -58,7 +58,7 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, LINE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.deliveries.row_fields import RowFields
 from scd_pipeline.errors import BatchRejected, first_line
-from scd_pipeline.expressions import col, with_columns
+from scd_pipeline.expressions import with_columns
 from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.texts import join_names, name_columns
@@ -343,8 +343,7 @@ def _computed_together(groups: Sequence[Group]) -> _Part:
     members = [delivery for group in groups for delivery in group.members]
     constants = batch_texts(members[0].batch, members[0].row_tag) if len(members) == 1 else {}
     with _translate_read_errors("UNREADABLE_DELIVERY"):
-        computed = with_columns(checkpoint(rows.drop(*constants)), constants)
-        return _Part(computed.select(*[col(name) for name in rows.columns]), tuple(groups))
+        return _Part(with_columns(checkpoint(rows.drop(*constants)), constants), tuple(groups))
 
 
 def _type_error(group: Group) -> _Unreadable | None:

@@ -24,13 +24,16 @@ def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> Da
     return compare_rows(before, after, dimension).where(F.col(ACTION) != UNCHANGED)
 
 
-def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
+def compare_rows(
+    before: DataFrame, after: DataFrame, dimension: Dimension, *, has_last_flag: bool = False
+) -> DataFrame:
     """Return all rows, matched by surrogate key, with the action that each one needs.
 
     Args:
         before: The existing rows of the affected entities.
-        after: The rows that these entities should have. If both have `_is_last` (`with_last_flag`), it is compared too.
+        after: The rows that these entities should have.
         dimension: The declaration.
+        has_last_flag: Whether both have `_is_last` (`with_last_flag`), which is compared too.
 
     Returns:
         `_action`, the dimension's columns, and `_is_last` if the rows have it:
@@ -41,9 +44,9 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
         - "remove": a key that no longer exists, with the old values;
         - "unchanged": no difference.
     """
-    pairs = _pairs(before, after, dimension)
+    pairs = _pairs(before, after, dimension, has_last_flag=has_last_flag)
     is_unchanged = _is_unchanged(dimension)
-    if IS_LAST in before.columns:
+    if has_last_flag:
         is_unchanged &= F.col("_old")[IS_LAST] == F.col("_new")[IS_LAST]
     action = (
         F.when(F.col("_old_key").isNull(), OPEN)
@@ -87,13 +90,15 @@ def changed_columns(dimension: Dimension) -> Column:
     return array_where(differs, "string")
 
 
-def _pairs(before: DataFrame, after: DataFrame, dimension: Dimension, *flags: Column) -> DataFrame:
+def _pairs(
+    before: DataFrame, after: DataFrame, dimension: Dimension, *flags: Column, has_last_flag: bool = False
+) -> DataFrame:
     """Return the rows of both, `_old` and `_new`, matched by surrogate key; what has no match is NULL.
 
     `flags` are further columns of `before`.
     """
     key = quote_name(dimension.surrogate_key)
-    names = [*dimension_columns(dimension), *([IS_LAST] if IS_LAST in before.columns else [])]
+    names = [*dimension_columns(dimension), *([IS_LAST] if has_last_flag else [])]
     old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"), *flags)
     new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
     return old.join(new, F.col("_old_key") == F.col("_new_key"), "full_outer")

@@ -48,6 +48,7 @@ from scd_pipeline.columns import (
     SOURCE,
     UPSERT,
     attribute_types,
+    change_record_columns,
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
@@ -144,7 +145,7 @@ def _absences(spark: SparkSession, records: DataFrame, snapshots: Sequence[Batch
     covered = covered_by(spark, keys, covering)
     omitted = covered.where(~F.array_contains(_BATCHES, F.col(BATCH)))
     kind = F.when(F.col("_retires"), DELETE).otherwise(NO_OP)
-    return _as_records(omitted, "absent", kind, dimension).select(*records.columns)
+    return _as_records(omitted, "absent", kind, dimension).select(*_record_columns(dimension))
 
 
 def _rechecks(
@@ -161,7 +162,12 @@ def _rechecks(
     rows = covered.where(is_affected & ~F.array_contains(_BATCHES, F.col(BATCH)))
     implied = dict(zip(_RECHECK_COLUMNS, (F.col("_retires"), F.col("_columns")), strict=True))
     rechecks = _as_records(rows, "recheck", F.lit(NO_OP), dimension).withColumns(implied)
-    return rechecks.select(*records.columns, *_RECHECK_COLUMNS)
+    return rechecks.select(*_record_columns(dimension), *_RECHECK_COLUMNS)
+
+
+def _record_columns(dimension: Dimension) -> list[Column]:
+    """Return the columns of a change record, its origin and the columns of `with_presence`."""
+    return [col(name) for name in (*change_record_columns(dimension), ORIGIN, ROW_AT, ROW_SEQUENCE)]
 
 
 def _as_records(rows: DataFrame, origin: str, kind: Column, dimension: Dimension) -> DataFrame:

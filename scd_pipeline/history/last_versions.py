@@ -15,6 +15,11 @@ from scd_pipeline.expressions import col
 IS_LAST = "_is_last"
 
 
+def has_common_values(dimension: Dimension) -> bool:
+    """Return whether values that the versions of an entity have in common are stored once."""
+    return dimension.history_columns != "all"
+
+
 def with_last_flag(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Add `_is_last`, true for the last version of each entity; with `history_columns: all` add nothing.
 
@@ -22,7 +27,7 @@ def with_last_flag(rows: DataFrame, dimension: Dimension) -> DataFrame:
         rows: All versions of some entities.
         dimension: The declaration.
     """
-    if dimension.history_columns == "all":
+    if not has_common_values(dimension):
         return rows
     latest_first = Window.partitionBy(*[col(name) for name in dimension.key_names]).orderBy(F.desc(EFFECTIVE_FROM))
     return rows.withColumn(IS_LAST, F.row_number().over(latest_first) == 1)

@@ -370,7 +370,7 @@ def _count_changes(rows: DataFrame, dimension: Dimension, *, by_attribute: bool)
         attribute = F.explode(F.when(F.col(CHANGE_TYPE) == UPDATE, with_attributes).otherwise(counted_as))
     has_version_before = col(old_key).isNotNull().alias("has_version_before")
     counted_rows = rows.select(SOURCE_BATCH, attribute.alias("attribute"), CHANGE_TYPE, has_version_before)
-    groups = counted_rows.groupBy(*counted_rows.columns).count()
+    groups = counted_rows.groupBy(SOURCE_BATCH, "attribute", CHANGE_TYPE, "has_version_before").count()
     counts: list[_Counts] = []
     for delivery, name, change_type, follows_version, count in groups.collect():
         opened = count if change_type in opening_change_types(dimension) else 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD, BATCH, COMMIT, DELETE, KIND, PRESENCE, ROW_AT, ROW_SEQUENCE, SOURCE, UPSERT
+from scd_pipeline.columns import BAD, BATCH, COMMIT, DELETE, KIND, PRESENCE, SOURCE, UPSERT, change_record_columns
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.intake import IntakeResult
@@ -33,15 +33,6 @@ from scd_pipeline.load.state import StoredState
 _MAX_OBSERVED_BATCHES = 4
 """The largest number of batches that are counted by the query that computes their records; each needs six counts."""
 _RECORDS, _APPENDED, _REMOVED, _IN_SCOPE = "_records", "_appended", "_removed", "_in_scope"
-_COMPARISON_COLUMNS = (
-    ORIGIN,
-    EXISTED_BEFORE,
-    ASSERTED_BEFORE,
-    DIFFERS,
-    VERSION_DIFFERS,
-    ROW_AT,
-    ROW_SEQUENCE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,11 +339,11 @@ def _is_appended() -> Column:
     return F.col(KIND) != PRESENCE
 
 
-def rows_to_append(records: DataFrame | None, intake: IntakeResult) -> DataFrame:
+def rows_to_append(records: DataFrame | None, intake: IntakeResult, dimension: Dimension) -> DataFrame:
     """Return the rows that the log gets in addition to its batches: change records, and bad rows without a key."""
     if records is None:
         return intake.rows_without_key()
-    columns = [col(name) for name in records.columns if name not in _COMPARISON_COLUMNS]
+    columns = [col(name) for name in change_record_columns(dimension)]
     stored = records.where(_is_appended()).select(*columns)
     if not any(batch.bad_rows for batch in intake.batches_to_append):
         return stored

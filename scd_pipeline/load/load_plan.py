@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD, BAD_REASON, BAD_ROW, BATCH, KIND
+from scd_pipeline.columns import BAD, BAD_REASON, BAD_ROW, BATCH, KIND, change_record_columns
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
@@ -214,7 +214,7 @@ def build_plan(
     comparison = compare_with_log(warehouse, state, intake, expect_shuffled)
     actions = plan_row_actions(warehouse, state, comparison, fact_keys)
     intake = comparison.intake
-    change_records = rows_to_append(comparison.records, intake)
+    change_records = rows_to_append(comparison.records, intake, state.dimension)
     return LoadPlan(
         dimension=state.dimension,
         run_id=run_id,
@@ -261,8 +261,8 @@ def _step_records(
         return None
     changed = appended
     if intake.removed:
-        removed = comparison.removed_records()
-        changed = appended.unionByName(removed.select(*[col(name) for name in appended.columns]))
+        columns = [col(name) for name in change_record_columns(state.dimension)]
+        changed = appended.unionByName(comparison.removed_records().select(*columns))
     since = earliest_change([*intake.batches_to_append, *intake.removed], state.batches)
     return AuditStepRecords(
         changed=changed,

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE
+from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE, change_record_columns
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.delta.schema import to_declared_columns
@@ -30,7 +30,7 @@ from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.last_versions import with_last_flag
+from scd_pipeline.history.last_versions import has_common_values, with_last_flag
 from scd_pipeline.history.row_windows import RowWindows
 from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.history.timeline import build_timeline, effective_records
@@ -95,7 +95,8 @@ def plan_row_actions(
     # A first load derives its versions from the delivered rows in one plan, which may be too deep to be compared too.
     is_computed = fact_keys is not None or comparison.has_one_record_per_entity
     after = _computed(recomputed.after, fact_keys) if is_computed else recomputed.after
-    compared = compare_rows(with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension), dimension)
+    before, after_with_flag = with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension)
+    compared = compare_rows(before, after_with_flag, dimension, has_last_flag=has_common_values(dimension))
     # Without stored rows, the computed rows are those to open.
     counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
     counted = _count_actions(compared, key_columns, counting)
@@ -217,9 +218,9 @@ def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> 
     log_rows = log.rows() if state.has_pending_commits else comparison.log_rows
     stored = records_in_effect(log_rows, comparison.intake.all_batches).drop(COMMIT)
     if not log.exists:
-        return _timeline_records(appended, stored) if appended is not None else stored
+        return _timeline_records(appended, state.dimension) if appended is not None else stored
     in_effect = stored.join(keys, list(state.dimension.key_names), "left_semi")
-    return in_effect if appended is None else in_effect.unionByName(_timeline_records(appended, in_effect))
+    return in_effect if appended is None else in_effect.unionByName(_timeline_records(appended, state.dimension))
 
 
 def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
@@ -257,8 +258,9 @@ def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) 
     return current
 
 
-def _timeline_records(records: DataFrame, like: DataFrame) -> DataFrame:
-    return records.where(~F.col(KIND).isin(PRESENCE, BAD)).select(*[col(name) for name in like.columns])
+def _timeline_records(records: DataFrame, dimension: Dimension) -> DataFrame:
+    columns = [col(name) for name in change_record_columns(dimension)]
+    return records.where(~F.col(KIND).isin(PRESENCE, BAD)).select(*columns)
 
 
 def _affected_keys(state: StoredState, comparison: Comparison) -> DataFrame | None:

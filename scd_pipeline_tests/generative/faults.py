@@ -877,7 +877,7 @@ _HISTORY_COLUMNS = (
         "earlier_version_becomes_the_last_without_common_values",
         "S11",
         "customer halves changing, player halves changing",
-        _in("actions.compare_rows", replaced(condition("IS_LAST"), "False")),
+        _in("actions.compare_rows", replaced(condition("has_last_flag"), "False")),
     ),
     _fault(
         "common_values_are_not_filled_in",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.discovery import discover
+from scd_pipeline.deliveries.folders import folder_names
 from scd_pipeline.deliveries.readers import read_path, read_table
 
 NUMBERS = ("007", "1e3")
@@ -45,6 +47,16 @@ def test_the_value_in_the_name_of_a_folder_is_read_as_text(
     channel = Feed(format=kind.rpartition(".")[2])
     rows = read_path(spark, channel, [str(folder)]).select("key", "city").collect()
     assert sorted((row["key"], row["city"].replace("\n", "")) for row in rows) == [(key, "Bonn") for key in keys]
+
+
+def test_files_and_folders_without_folders_are_not_listed_by_spark(tmp_path: Path) -> None:
+    """It takes no frame to see that the names of folders have no values."""
+    (tmp_path / "part-0.parquet").touch()
+    no_frame = cast(DataFrame, None)
+    assert folder_names(no_frame, [str(tmp_path), str(tmp_path / "part-0.parquet")]) == {}
+    (tmp_path / "city=Graz").mkdir()
+    with pytest.raises(AttributeError, match="inputFiles"):
+        folder_names(no_frame, [str(tmp_path)])
 
 
 def test_a_partition_has_the_name_of_its_folder(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import types as T
 
 from scd_pipeline.frames import checkpoint, local_frame, repeated_numbers
 
@@ -25,6 +29,34 @@ def test_groups_with_a_number_that_occurs_several_times_are_returned(
     rows = local_frame(spark, [(number,) for number in numbers], "n bigint").repartition(8)
     groups = {row["n"] % 4096 for row in repeated_numbers(rows).collect()}
     assert groups == {number % 4096 for number in repeated}
+
+
+def test_local_rows_have_the_types_that_spark_parses(spark: SparkSession) -> None:
+    """Of every kind of type, in a column or nested, with and without rows."""
+    at = datetime(2024, 1, 2, 3, 4, 5, 6, timezone.utc)
+    values = {
+        "string": "ä",
+        "int": 1,
+        "bigint": 2**40,
+        "smallint": -1,
+        "tinyint": 1,
+        "double": 0.5,
+        "float": 0.5,
+        "boolean": True,
+        "date": date(1582, 1, 1),
+        "timestamp": at,
+        "binary": b"\xff",
+        "decimal(12,2)": Decimal("1.50"),
+        "array<string>": ["a", None],
+        "map<string,bigint>": {"a": 1},
+        "struct<at:timestamp,names:array<string>>": (at, ["a"]),
+    }
+    ddl = ", ".join(f"`column.{number}` {data_type}" for number, data_type in enumerate(values))
+    frame = local_frame(spark, [tuple(values.values()), tuple([None] * len(values))], ddl)
+    assert frame.schema == local_frame(spark, [], ddl).schema == T.StructType.fromDDL(ddl)
+    first, second = (list(row.values()) for row in frame.toArrow().to_pylist(maps_as_pydicts="strict"))
+    assert first == [*list(values.values())[:-1], {"at": at, "names": ["a"]}]
+    assert set(second) == {None}
 
 
 def test_numbers_of_many_groups_are_distinct(spark: SparkSession) -> None:
