@@ -1,0 +1,65 @@
+"""The budget of a load: how many calls execute something, how many commits it writes, what it asks the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.history import narrowing
+from scd_pipeline.load.run import load
+from scd_pipeline_tests.calls import Calls, counted_calls
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed, snapshot
+
+FIRST = dict.fromkeys("abcdefgh", "Rome")
+SECOND = {**dict.fromkeys("cdefgh", "Rome"), "a": "Oslo", "i": "Bonn"}
+LOADS: Mapping[str, Delivery] = {
+    "first load": snapshot(1, FIRST),
+    "snapshot in order": snapshot(2, SECOND),
+    "snapshot without a change": snapshot(3, SECOND),
+    "feed in order": feed("one", ("a", 4, "Kiel"), ("c", 4, None), ("j", 4, "Ulm")),
+    "feed with a late record": feed("two", ("d", 2, "Jena")),
+}
+
+
+@pytest.fixture(scope="module")
+def calls_by_load(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Calls]:
+    """The calls of each of the loads, one after the other, by the queries for tables of many rows."""
+    folder, calls_by_load = tmp_path_factory.mktemp("calls"), {}
+    warehouse = Warehouse(spark, folder)
+    assert warehouse.capabilities  # the first load of a warehouse probes them
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(narrowing, "NARROWED_FROM", 0)
+        for name, delivery in LOADS.items():
+            with counted_calls(spark, folder) as calls:
+                result = load(warehouse, CUSTOMER, [delivery])
+            result.raise_if_rejected()
+            calls_by_load[name] = calls
+    return calls_by_load
+
+
+@pytest.mark.parametrize(
+    ("load_kind", "executing", "commits", "analyzing"),
+    [
+        ("first load", 29, 4, 1),
+        ("snapshot in order", 24, 4, 3),
+        ("snapshot without a change", 20, 2, 3),
+        ("feed in order", 23, 4, 4),
+        ("feed with a late record", 28, 4, 4),
+    ],
+)
+def test_a_load_makes_few_calls(
+    calls_by_load: dict[str, Calls], load_kind: str, executing: int, commits: int, analyzing: int
+) -> None:
+    """At most these; lower a number here with the change that saves a call.
+
+    AnalyzePlan requests ask for the schemas of the log, of the dimension and of the delivery, and for the types of
+    expressions.
+    """
+    calls = calls_by_load[load_kind]
+    assert len(calls.executing) <= executing, calls
+    assert calls.commits.total() <= commits, calls
+    assert len(calls.analyzing) <= analyzing, calls
