@@ -63,13 +63,13 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
 def _to_spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     import pyarrow
 
-    spark_type = _map_leaves(column.type, _to_spark_type)
+    spark_type = map_leaves(column.type, _to_spark_type)
     try:
         converted = column.cast(spark_type)
     except pyarrow.ArrowInvalid:  # a time would lose digits, or nothing can be converted and it fails again
-        in_utc = column.cast(_map_leaves(column.type, lambda leaf: _to_spark_type(leaf, leaf)))
-        return in_utc.cast(_map_leaves(in_utc.type, _timestamp_to_text))
-    return converted.cast(_map_leaves(spark_type, _local_timestamp_to_text))
+        in_utc = column.cast(map_leaves(column.type, lambda leaf: _to_spark_type(leaf, leaf)))
+        return in_utc.cast(map_leaves(in_utc.type, _timestamp_to_text))
+    return converted.cast(map_leaves(spark_type, _local_timestamp_to_text))
 
 
 def without_columns(frame: Any, names: Collection[str]) -> Any:
@@ -110,23 +110,23 @@ def _is_supported(data_type: pyarrow.DataType) -> bool:
 
 def to_spark_type(data_type: pyarrow.DataType) -> pyarrow.DataType:
     """Return the Arrow type of the values that Spark reads for a type."""
-    return _map_leaves(data_type, _to_spark_type)
+    return map_leaves(data_type, _to_spark_type)
 
 
-def _map_leaves(
+def map_leaves(
     data_type: pyarrow.DataType, convert: Callable[[pyarrow.DataType], pyarrow.DataType]
 ) -> pyarrow.DataType:
     """Return the type with each type that has no inner types converted."""
     import pyarrow
 
     def convert_field(field: pyarrow.Field) -> pyarrow.Field:
-        return field.with_type(_map_leaves(field.type, convert))
+        return field.with_type(map_leaves(field.type, convert))
 
     types = pyarrow.types
     if types.is_struct(data_type):
         return pyarrow.struct([convert_field(field) for field in data_type])
     if types.is_map(data_type):
-        return pyarrow.map_(_map_leaves(data_type.key_type, convert), _map_leaves(data_type.item_type, convert))
+        return pyarrow.map_(map_leaves(data_type.key_type, convert), map_leaves(data_type.item_type, convert))
     if types.is_fixed_size_list(data_type):
         return pyarrow.list_(convert_field(data_type.value_field), data_type.list_size)
     if types.is_large_list(data_type):

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type
 
-from scd_pipeline.deliveries.arrow import to_spark_type
+from scd_pipeline.deliveries.arrow import map_leaves, to_spark_type
 
 NANOSECONDS, REPEATED = "nanoseconds", "repeated"
 """Problems of columns: times in nanoseconds, and a name that another column has too, except for case."""
@@ -86,12 +86,25 @@ def parquet_columns(files: Iterable[Path], reads_nanoseconds: Callable[[], bool]
     problems: dict[str, str] = {}
     for file in files:
         with pyarrow.parquet.ParquetFile(file) as opened:
-            schemas.append(opened.schema_arrow)
+            schemas.append(_columns(opened))
             problems |= _unreadable_columns(opened.schema)
-            problems |= repeated_columns(opened.schema_arrow)
+            problems |= repeated_columns(schemas[-1])
     if NANOSECONDS in problems.values() and reads_nanoseconds():
         problems = {name: problem for name, problem in problems.items() if problem != NANOSECONDS}
     return ParquetColumns(tuple(schemas), problems)
+
+
+def _columns(file: pyarrow.parquet.ParquetFile) -> pyarrow.Schema:
+    """Return the columns of a file.
+
+    Times of type INT96 are moments for Spark, although Arrow shows them without a zone.
+    """
+    physical_types = iter([file.schema.column(number).physical_type for number in range(len(file.schema))])
+
+    def convert(leaf: pyarrow.DataType) -> pyarrow.DataType:
+        return pyarrow.timestamp("us", tz="UTC") if next(physical_types, "") == "INT96" else leaf
+
+    return pyarrow.schema([column.with_type(map_leaves(column.type, convert)) for column in file.schema_arrow])
 
 
 def repeated_columns(columns: pyarrow.Schema) -> dict[str, str]:

@@ -102,3 +102,22 @@ def test_the_error_of_a_declared_column_names_it(spark: SparkSession, tmp_path: 
         assert (rejected[name].code, text in rejected[name].problem) == (code, True), rejected[name].problem
     assert set(rejected) == {*COLUMNS, *frames(), "folder"}
     assert all("note" in batch.problem for batch in rejected.values()), [b.problem for b in rejected.values()]
+
+
+@pytest.mark.rule("S20")
+def test_times_of_the_type_int96_are_moments_whatever_the_other_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Also in a folder with a file whose times have another type."""
+    times = {"opened": pa.array([AT], pa.timestamp("us", "UTC")), "hours": pa.array([[AT]])}
+    folders = {"alone": {}, "case": COLUMNS["case"], "time": COLUMNS["time"], "mixed": COLUMNS["time"]}
+    for name, columns in folders.items():
+        (tmp_path / name).mkdir()
+        rows = pa.table({"id": pa.array([name]), **times, **columns})
+        pq.write_table(rows, tmp_path / name / "a.parquet", use_deprecated_int96_timestamps=True)
+    pq.write_table(pa.table({"id": pa.array(["later"]), **times}), tmp_path / "mixed" / "b.parquet")
+    attributes = {"opened": Attribute(1, type="timestamp"), "hours": Attribute(1, type="array<timestamp>")}
+    source = Source("crm", feed=Feed(format="parquet"), timezone="Europe/Vienna")
+    delivered = [Delivery("crm", name, at=AT, path=str(tmp_path / name)) for name in folders]
+    done = plan(Warehouse(spark, tmp_path / "warehouse"), Dimension("dim_c", "id", attributes, source), delivered)
+    assert {batch.delivery: batch.problem for batch in done.results if batch.outcome != "accepted"} == {}
+    rows = done.changed_rows.selectExpr("id", "opened", "hours[0] AS hour").toArrow().to_pylist()
+    assert_same_rows([{"id": key, "opened": AT, "hour": AT} for key in (*folders, "later")], rows)
