@@ -25,7 +25,7 @@ from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.schema import FORMAT, has_properties, statistics_properties, without_statistics
+from scd_pipeline.delta.schema import FORMAT, declared_properties, has_properties, statistics_properties
 from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
 from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import is_other_table, table_mark
@@ -51,7 +51,7 @@ class AllVersions(TableVersion):
 
 def history_properties(dimension: Dimension) -> dict[str, str]:
     """Return the properties of a history table: its format, those of the dimension's table, and those of its own."""
-    return {**without_statistics(dimension, _declared_properties(dimension)), FORMAT: "1"}
+    return {**declared_properties(dimension, _declared_properties(dimension)), FORMAT: "1"}
 
 
 def history_statistics(dimension: Dimension) -> dict[str, str]:

@@ -5,6 +5,7 @@ A load executes those steps only if it writes rows; until then queries read the 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,6 +39,10 @@ _CONSTRAINT = "delta.constraints."
 _STATISTICS = "delta.dataSkippingStatsColumns"
 _DEFAULT_STATISTICS = 32
 """The number of columns of which Delta stores the minimum and maximum by default."""
+HIDDEN_VALUE = "*********(redacted)"
+"""What Spark shows in place of a value that looks like a secret or an address, or whose name does."""
+_STATISTICS_FINGERPRINT, _DECLARED_FINGERPRINT = "scd_pipeline.statistics", "scd_pipeline.table_properties"
+"""Properties with the `_with_fingerprint` of others."""
 _COLUMN_OF_FIELD = re.compile(r"`([^`]+)`|([^`.]+)")
 _UNCHANGEABLE_OPTIONS = (
     "key",
@@ -148,7 +153,8 @@ def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
 def statistics_properties(dimension: Dimension, declared: Mapping[str, str]) -> dict[str, str]:
     """Return the table property by which Delta stores no minimum and maximum of personal attributes (S31).
 
-    They would be readable in the transaction log. Without personal attributes there is no such property.
+    They would be readable in the transaction log. Without personal attributes there is no such property. With it is its
+    fingerprint.
 
     Args:
         dimension: The declaration.
@@ -165,7 +171,8 @@ def statistics_properties(dimension: Dimension, declared: Mapping[str, str]) -> 
     else:
         names = [name.strip() for name in listed.split(",")]  # no name of a column or a field has a comma
     others = [name for name in names if _column_of_field(name).casefold() not in hidden]
-    return {_STATISTICS: ",".join(others or [quote_name(dimension.surrogate_key)])}
+    columns = {_STATISTICS: ",".join(others or [quote_name(dimension.surrogate_key)])}
+    return _with_fingerprint(columns, _STATISTICS_FINGERPRINT)
 
 
 def _column_of_field(name: str) -> str:
@@ -187,19 +194,36 @@ def has_statistics(ddl: str) -> bool:
 
 def declaration_properties(dimension: Dimension) -> dict[str, str]:
     """Return the declared table properties, and those with the format of the table and its declaration."""
-    declared = without_statistics(dimension, dimension.table_properties)
+    declared = declared_properties(dimension, dimension.table_properties)
     return {**declared, FORMAT: "1", **StoredDeclaration.from_dimension(dimension).to_properties()}
 
 
-def without_statistics(dimension: Dimension, declared: Mapping[str, str]) -> dict[str, str]:
-    """Return the declared properties of a table without the one that `statistics_properties` replaces."""
+def declared_properties(dimension: Dimension, declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the declared properties of a table and their fingerprint.
+
+    The property that `statistics_properties` replaces is omitted.
+    """
     replaced = {name.casefold() for name in statistics_properties(dimension, declared)}
-    return {name: value for name, value in declared.items() if name.casefold() not in replaced}
+    others = {name: value for name, value in declared.items() if name.casefold() not in replaced}
+    return _with_fingerprint(others, _DECLARED_FINGERPRINT)
+
+
+def _with_fingerprint(properties: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return properties, if any, and under this name a hash of them by which `has_properties` compares hidden values.
+
+    Its hexadecimal digits look like neither a secret nor an address.
+    """
+    text = json.dumps(sorted(_by_folded_name(properties).items()))
+    return {**properties, name: hashlib.sha256(text.encode()).hexdigest()} if properties else {}
 
 
 def has_properties(properties: Mapping[str, str], expected: Mapping[str, str]) -> bool:
-    """Return whether a table has the expected properties; Delta ignores the case of their names."""
-    return _by_folded_name(expected).items() <= _by_folded_name(properties).items()
+    """Return whether a table has the expected properties; Delta ignores the case of their names.
+
+    A value that Spark hides counts as the expected one; the fingerprint among the properties shows whether it is.
+    """
+    stored = _by_folded_name(properties)
+    return all(stored.get(name) in (value, HIDDEN_VALUE) for name, value in _by_folded_name(expected).items())
 
 
 def ensure_table(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta import schema
 from scd_pipeline.delta.warehouse import Warehouse
@@ -119,6 +119,38 @@ def test_existing_tables_get_the_constraint_and_the_statistics_of_new_ones(
     assert added
     assert not [text for text in added if any(f"{value}3" in text for value in ("Ann", "+43", "Street"))]
     assert plan(opened, GUEST, [stay(4)]).schema_steps == ()
+
+
+@pytest.mark.slow(15)
+def test_properties_that_spark_hides_are_set_once(spark: SparkSession, warehouse: Path) -> None:
+    """SHOW TBLPROPERTIES hides the list of columns because of `hourly_rate`, which contains "url"."""
+    store, attributes = Warehouse(spark, warehouse), {"email": Attribute(2, personal=True), "hourly_rate": 2}
+    dimension = Dimension("dim_staff", "id", attributes, Source("hr", Snapshot(format="parquet")), history_table=True)
+    dimension = replace(dimension, table_properties={"docs": "url A"})
+    tables = [store.table(name) for name in ("dim_staff", "dim_staff_history")]
+
+    def hired(day: int) -> Delivery:
+        rows = pa.Table.from_pylist([{"id": "a", "email": f"{day}@mail", "hourly_rate": f"{day}"}])
+        return Delivery("hr", f"2024-01-{day:02}", at=datetime(2024, 1, day, tzinfo=timezone.utc), frame=rows)
+
+    def new_versions(declared: Dimension, delivery: Delivery) -> list[int]:
+        before = [table.newest_version() for table in tables]
+        load(store, declared, [delivery])
+        return [table.newest_version() - version for table, version in zip(tables, before, strict=True)]
+
+    load(store, dimension, [hired(1), hired(2)])
+    assert {table.properties()[name] for table in tables for name in (STATISTICS, "docs")} == {schema.HIDDEN_VALUE}
+    assert plan(store, dimension, [hired(3)]).schema_steps == ()
+    assert new_versions(dimension, hired(3)) == [1, 1]
+
+    changed = replace(dimension, table_properties={"docs": "url B"})
+    for table in tables:  # as if it had been created without the fingerprint of the list
+        statement = f"ALTER TABLE {table.identifier} UNSET TBLPROPERTIES ('scd_pipeline.statistics')"
+        spark.sql(statement).collect()
+    assert len(plan(store, changed, [hired(4)]).schema_steps) == len(tables)
+    assert [count > 1 for count in new_versions(changed, hired(4))] == [True, True]
+    assert logged_values(store, ("url B",)) == {"url B"}
+    assert plan(store, changed, [hired(5)]).schema_steps == ()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.table_properties import V_ORDER
-from scd_pipeline.delta.schema import has_properties
+from scd_pipeline.delta.schema import HIDDEN_VALUE, declaration_properties, has_properties
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.run import ingest_and_apply, load
@@ -135,3 +135,10 @@ def test_delta_ignores_the_case_of_names() -> None:
     assert has_properties({"delta.X": "1", "y": "2"}, {"DELTA.x": "1"})
     assert not has_properties({"delta.X": "1"}, {"delta.X": "2"})
     assert not has_properties({}, {"delta.X": "1"})
+
+
+def test_a_value_that_spark_hides_is_compared_by_a_fingerprint() -> None:
+    declared, other = (declaration_properties(with_properties(docs=url)) for url in ("https://a.com", "https://b.com"))
+    redacted = {**declared, "docs": HIDDEN_VALUE}
+    assert has_properties(redacted, declared)
+    assert not has_properties(redacted, other)
