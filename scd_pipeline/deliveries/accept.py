@@ -271,5 +271,5 @@ def _with_content(
         unreadable_reason=content.unreadable_reason,
         nulled_values=content.nulled,
         filtered_rows=content.filtered,
-        earliest_required=content.earliest_required,
+        earliest_event=content.earliest_event,
     )

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.deliveries.early_times import units_of_required_times
+from scd_pipeline.deliveries.early_times import event_time_unit
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.narrowed import RepeatedRows
 from scd_pipeline.deliveries.row_columns import ABSENT, FILTERED, HASH, KEY_READABLE, NULLED, ROW_ORDER
@@ -40,7 +40,7 @@ class BatchContent:
         bad_reason: The reason of one bad row; empty if there is none.
         unreadable_reason: The reason of one bad row without a key; empty if there is none.
         earliest, latest: The earliest and the latest time of good rows.
-        earliest_required: The earliest of their required times that a declared unit reads, such as a fact's event time.
+        earliest_event: The earliest event time of a fact, if a declared unit reads it.
         scopes: For each scope of `summarize_batches` the distinct encoded values.
     """
 
@@ -57,7 +57,7 @@ class BatchContent:
     latest: datetime | None = None
     scopes: tuple[frozenset[str], ...] = ()
     filtered: int = 0
-    earliest_required: datetime | None = None
+    earliest_event: datetime | None = None
 
     def with_repeated_rows(self, repeated: RepeatedRows, at: datetime | None) -> BatchContent:
         """Return the content with the rows that a narrowed snapshot of time `at` has in addition to the counted ones.
@@ -147,7 +147,7 @@ def _counted(
         **hash_halves(F.col(HASH)),
         "earliest": F.min(time),
         "latest": F.max(time),
-        "earliest_required": F.min(F.when(is_good, _first_required_time(dimension))),
+        "earliest_event": F.min(F.when(is_good, _event_time(dimension))),
         **scope_values,
     }
     ties = repeated_numbers(rows.where(is_good).select(F.xxhash64(*tie_columns(dimension)).alias("n")))
@@ -162,10 +162,10 @@ def _counted(
     return contents, any(row["is_repeated"] for row in collected)
 
 
-def _first_required_time(dimension: Dimension) -> Column:
-    """Return the first of a row's required times that a declared unit reads, in microseconds; NULL without any."""
-    times = [F.unix_micros(col(name)["v"]) for name in units_of_required_times(dimension)]
-    return F.array_min(F.array(*times)) if times else F.lit(None).cast("bigint")
+def _event_time(dimension: Dimension) -> Column:
+    """Return the event time of a row that a declared unit reads, in microseconds; NULL without one."""
+    event_time = event_time_unit(dimension)
+    return F.unix_micros(col(event_time[0])["v"]) if event_time else F.lit(None).cast("bigint")
 
 
 def _is_good() -> Column:
@@ -184,7 +184,7 @@ def _content(row: Row, scopes: int) -> BatchContent:
         earliest=from_micros_or_none(row["earliest"]),
         latest=from_micros_or_none(row["latest"]),
         scopes=tuple(frozenset(row[f"scope_{number}"] or ()) for number in range(scopes)),
-        earliest_required=from_micros_or_none(row["earliest_required"]),
+        earliest_event=from_micros_or_none(row["earliest_event"]),
     )
 
 

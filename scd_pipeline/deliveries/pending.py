@@ -29,7 +29,7 @@ class PendingDelivery:
         unreadable_reason: The reason of one of these rows.
         nulled_values: The number of values that are NULL because they do not cast.
         filtered_rows: The number of rows that the channel's condition `rows` excludes.
-        earliest_required: The earliest of its required times that a declared unit reads.
+        earliest_event: The earliest event time of a fact, if a declared unit reads it.
         duplicate: How many earlier deliveries of the load have the same batch id.
         changes_only: Whether only the rows are read that its version of a table inserted or updated.
     """
@@ -45,7 +45,7 @@ class PendingDelivery:
     unreadable_reason: str = ""
     nulled_values: int = 0
     filtered_rows: int = 0
-    earliest_required: datetime | None = None
+    earliest_event: datetime | None = None
     duplicate: int = 0
     changes_only: bool = False
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Dimension, Feed, Source, parse_declarations
+from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Source, parse_declarations
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.early_times import early_time_warnings
@@ -326,6 +326,29 @@ def test_event_times_of_a_fact_before_1990_are_reported(spark: SparkSession) -> 
     (warning,) = early_time_warnings(dimension, intake.decisions.accepted)
     assert warning.location == "fct_play: floor/feed/2024-02-02/0"
     assert warning.details == {"earliest": "1970-01-20", "option": "columns.at.unit: s"}
+
+
+@rule("S4")
+def test_early_times_of_attributes_are_neither_reported_nor_shown(spark: SparkSession) -> None:
+    """A birthday before 1990 is usual. One of a personal attribute is not shown as the time of its row either."""
+    app = Source(
+        "app",
+        feed=Feed(effective_at="at", effective_at_unit="s"),
+        columns={"born": Column(unit="s")},
+        existence=True,
+    )
+    old = Source("old", feed=Feed(effective_at="born", effective_at_unit="s"), columns={"birth": "born"})
+    attributes = {
+        "born": Attribute(1, type="timestamp", required=True, personal=True, source="app"),
+        "birth": Attribute(1, personal=True, source="old"),
+    }
+    dimension, sources = Dimension("dim_guest", "id", attributes, [app, old]), [app, old]
+    rows = pa.table({"id": ["a"], "born": [-86400], "at": [1706745]})
+    deliveries = [Delivery(source.name, "1", frame=rows) for source in sources]
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    assert len(intake.decisions.accepted) == len(sources)
+    (warning,) = early_time_warnings(dimension, intake.decisions.accepted)
+    assert (warning.location, warning.details["option"]) == ("dim_guest: app/feed/1/0", "effective_at_unit: s")
 
 
 @rule("S26")
