@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import unquote
 
 from scd_pipeline.delta.repair_instructions import missing_files_instructions
@@ -66,7 +66,10 @@ def missing_files_reported(warehouse: Warehouse, names: Sequence[str]) -> Iterat
         text = unquote(str(error))
         if not _FILE_MISSING.search(text):
             raise
-        if (missing := _named_in(text, warehouse, names)) is None:
+        missing = None
+        with suppress(Exception):  # its queries may fail for the same reason, which the first error names
+            missing = _named_in(text, warehouse, names)
+        if missing is None:
             raise
         raise missing from error
 

@@ -131,6 +131,19 @@ def test_a_deleted_file_of_an_older_version_is_not_lost(spark: SparkSession, tmp
     assert not isinstance(raised.value, DataFilesLost)
 
 
+def test_the_first_error_remains_if_the_table_cannot_be_examined(spark: SparkSession, tmp_path: Path) -> None:
+    log = tmp_path / "dim_torn" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{", encoding="utf-8")
+    opened = Warehouse(spark, tmp_path)
+    with pytest.raises(Exception, match="FAILED_READ_FILE"):
+        missing_files(opened.table("dim_torn"))
+    first = FileNotFoundError(f"FileNotFoundException: {tmp_path}/dim_torn/part-0.parquet")
+    with pytest.raises(FileNotFoundError) as raised, missing_files_reported(opened, ["dim_torn"]):
+        raise first
+    assert raised.value is first
+
+
 @pytest.mark.slow
 def test_files_of_the_table_that_was_cloned_are_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     """Its folder begins with the name of the clone's."""
