@@ -18,11 +18,9 @@ from scd_pipeline.columns import KIND
 from scd_pipeline.declaration import Dimension, Snapshot
 from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
-from scd_pipeline.deliveries.csv_files import summarize_field_counts
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint_deliveries
 from scd_pipeline.deliveries.intake import IntakeResult
-from scd_pipeline.deliveries.json_files import indentation_hint
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.read import (
@@ -41,8 +39,6 @@ from scd_pipeline.errors import BatchRejected, SourceDataError
 from scd_pipeline.history.attribute_scopes import by_keys
 from scd_pipeline.history.batch import Batch, DeliveryKey, overlap_groups
 from scd_pipeline.texts import pluralize
-
-_EXPLANATIONS = {"csv": summarize_field_counts, "json": indentation_hint}
 
 
 def accept(
@@ -78,7 +74,7 @@ def accept(
         read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
         if read.readable:
             progress(f"{dimension.name}: reading {pluralize(len(read.readable), 'delivery')}")
-        measured = [_with_explanation(spark, each, dimension) for each in _measure(read, dimension)] + withdrawn
+        measured = _measure(read, dimension) + withdrawn
         rows = _without_uncounted(read)
         intake = IntakeResult(
             stored=tuple(stored),
@@ -227,17 +223,6 @@ def _without_uncounted(read: ReadResult) -> DataFrame:
     if not any(may_have_uncounted_rows(delivery.channel) for delivery in read.readable):
         return read.rows
     return read.rows.where(~F.col(KIND).isin(FILTERED, ABSENT))
-
-
-def _with_explanation(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension) -> PendingDelivery:
-    """Return a delivery that has too many bad rows with the reason that its lines show together, if they show one."""
-    path, batch = delivery.delivery.path, delivery.batch
-    limit = dimension.source(batch.source).bad_row_limit
-    is_rejected = batch.bad_rows > limit * batch.rows and "bad_rows" not in delivery.delivery.allow
-    explain = _EXPLANATIONS.get(str(delivery.channel.format))
-    if not is_rejected or path is None or explain is None:
-        return delivery
-    return replace(delivery, bad_reason=explain(spark, delivery.channel, path) or delivery.bad_reason)
 
 
 def _with_content(

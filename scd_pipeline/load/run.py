@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
@@ -126,7 +127,8 @@ def plan(
 
     with missing_files_reported(warehouse, _table_names(table)):
         planned = with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
-    return replace(planned, warnings=(*warnings, *planned.warnings))
+    results = explain_bad_rows(warehouse.spark, planned.dimension, deliveries, planned.results)
+    return replace(planned, results=results, warnings=(*warnings, *planned.warnings))
 
 
 def load(
@@ -325,9 +327,11 @@ def _ingest_and_apply(
 
         first = with_retries(name, lambda number: ingest(deliveries), context.retry, context.progress)
         # After a conflict the log has the deliveries already: only the table is planned again.
-        return with_retries(
+        committed = with_retries(
             name, lambda number: apply(first if number == 0 else ingest(())), context.retry, context.progress
         )
+    results = explain_bad_rows(context.warehouse.spark, dimension, deliveries, committed.result.results)
+    return replace(committed, result=replace(committed.result, results=results))
 
 
 def _ingest(

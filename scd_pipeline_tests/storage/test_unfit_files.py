@@ -16,6 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Dimension, Feed, Source
+from scd_pipeline.deliveries import bad_row_explanations
+from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.result import BatchResult
@@ -38,6 +40,7 @@ FILES: dict[str, bytes | None] = {
     "gzip.csv": gzip.compress(b"id,city\n5,Graz\n"),
     "plain.csv.gz": b"id,city\n6,Graz\n",
     "folder.csv": None,
+    "explained before.csv": b"id,city\n13,Graz,\n",
     "more.csv": b"id,city\n7,Graz,\n8,Linz,\n9\n",
     "fewer.csv": b'id,city,\n"10\n"\n11,Linz,\n\n12\n',
 }
@@ -128,6 +131,10 @@ def test_frames_and_tables_with_reserved_names_are_read_and_a_declared_one_is_re
     assert (result.code, result.details) == ("RESERVED_COLUMN", {"columns": "_scd_line"})
 
 
+def dimension_of(file_format: str) -> Dimension:
+    return Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed(format=file_format)))
+
+
 @pytest.fixture(scope="module")
 def results(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, BatchResult]:
     """The results of one load of all files, by name."""
@@ -135,8 +142,9 @@ def results(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     for name, content in FILES.items():
         (folder / name).mkdir() if content is None else (folder / name).write_bytes(content)
     deliveries = [Delivery("crm", name, at=AT, path=str(folder / name)) for name in FILES]
-    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed(format="csv")))
-    done = ingest_and_apply(Warehouse(spark, folder / "warehouse"), dimension, deliveries)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bad_row_explanations, "_MAX_EXPLAINED", 2)
+        done = ingest_and_apply(Warehouse(spark, folder / "warehouse"), dimension_of("csv"), deliveries)
     return {result.delivery: result for result in done.results}
 
 
@@ -146,6 +154,23 @@ def test_a_file_that_is_not_as_declared_is_rejected_with_the_cause(results: dict
     code, problem = REJECTED[name]
     assert (results[name].outcome, results[name].code) == ("rejected", code)
     assert problem in results[name].problem
+
+
+@pytest.mark.rule("S26")
+def test_the_lines_of_the_last_rejected_files_alone_are_read_once_more(results: dict[str, BatchResult]) -> None:
+    before = results["explained before.csv"]
+    assert (before.outcome, before.code) == ("rejected", "BAD_ROWS")
+    assert "of the header" not in before.problem
+
+
+@pytest.mark.rule("S26")
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_a_rejected_file_that_was_moved_keeps_the_reason_of_a_row(
+    spark: SparkSession, tmp_path: Path, results: dict[str, BatchResult], file_format: str
+) -> None:
+    moved = Delivery("crm", "more.csv", at=AT, path=str(tmp_path / f"moved.{file_format}"))
+    before = results["explained before.csv"]
+    assert explain_bad_rows(spark, dimension_of(file_format), [moved], [before]) == (before,)
 
 
 def test_all_members_of_a_compressed_file_are_read_and_other_files_are_loaded(results: dict[str, BatchResult]) -> None:
