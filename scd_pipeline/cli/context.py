@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from scd_pipeline.cli.console import progress
 from scd_pipeline.cli.render import FORMATS, Output, resolve_format
+from scd_pipeline.declaration.source import is_address
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import ScdError, UsageError
 
@@ -68,7 +69,7 @@ class Settings:
     @property
     def folder(self) -> Path | None:
         """The folder of the warehouse, if it is on this machine."""
-        return None if "://" in self.warehouse else Path(self.warehouse).absolute()
+        return None if is_address(self.warehouse) else Path(self.warehouse).absolute()
 
     @property
     def warehouse_path(self) -> str:

@@ -19,6 +19,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import Field, PrivateAttr
 
+from scd_pipeline.declaration.source import is_address
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import SetupError
@@ -124,7 +125,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         """
         environment = Environment.from_env(environ)
         configured = environment.warehouse or str(path or DEFAULT_WAREHOUSE)
-        absolute = configured if "://" in configured else str(Path(configured).absolute())
+        absolute = configured if is_address(configured) else str(Path(configured).absolute())
         remote = dg.EnvVar(REMOTE_VARIABLE) if environment.remote else None
         return cls(path=absolute, remote=remote, schema=environment.schema, schemas=environment.schemas)
 

@@ -38,6 +38,7 @@ FORMAT_SUFFIXES = tuple(_FORMATS_BY_SUFFIX)
 """The suffixes of files from which a format is inferred."""
 _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_FILE_SCHEME = re.compile(r"^file:/+")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -381,6 +382,11 @@ def split_placeholder(text: str) -> tuple[str, str]:
 def is_address(path: Any) -> bool:
     """Return whether a path begins with the scheme of a file system, such as `s3a://` or `dbfs:/`."""
     return isinstance(path, str) and bool(_ADDRESS.match(path))
+
+
+def without_file_scheme(path: str) -> str:
+    """Return a path of this machine without its scheme `file:`; any other path unchanged."""
+    return _FILE_SCHEME.sub("/", path)
 
 
 def format_of(path: Any, versions: Any = False) -> str | None:

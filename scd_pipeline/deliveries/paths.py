@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from scd_pipeline.declaration.source import is_address
+from scd_pipeline.declaration.source import is_address, without_file_scheme
 from scd_pipeline.deliveries.row_columns import FILE
 
 _GLOB_CHARACTER = re.compile(r"([\[\]{}*?\\])")
@@ -26,7 +26,7 @@ def normalize_path(path: str) -> str:
     """Return a path or URL in one spelling: local ones absolute without a scheme, no slash doubled or at the end."""
     # Links are not resolved: Spark names a file by the path that it was read from.
     full = path if is_address(path) else os.path.abspath(path)  # noqa: PTH100 (see above)
-    return str(PurePosixPath(re.sub(r"^file:/+", "/", full)))
+    return str(PurePosixPath(without_file_scheme(full)))
 
 
 def normalize_uri(uri: str) -> str:

@@ -12,6 +12,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from scd_pipeline.declaration.source import is_address, without_file_scheme
+
 _KILLED_AFTER_SECONDS = 600
 """The age from which a scratch table belongs to a killed load: no load needs one for longer."""
 
@@ -19,28 +21,31 @@ _KILLED_AFTER_SECONDS = 600
 @contextlib.contextmanager
 def scratch_table_path(folder: str) -> Iterator[str]:
     """Yield the path of a new scratch table in the folder, which is removed at the end."""
-    path = f"{folder}/{uuid.uuid4().hex}"
+    table = uuid.uuid4().hex
     try:
-        yield path
+        yield f"{folder}/{table}"
     finally:
-        if _is_local(folder):
-            shutil.rmtree(path, ignore_errors=True)
+        if local := _local_folder(folder):
+            shutil.rmtree(local / table, ignore_errors=True)
             with contextlib.suppress(OSError):  # other scratch tables are in it
-                Path(folder).rmdir()
+                local.rmdir()
 
 
 def remove_abandoned_tables(folder: str) -> None:
     """Remove the scratch tables of killed loads."""
-    if not _is_local(folder) or not Path(folder).is_dir():
+    local = _local_folder(folder)
+    if local is None or not local.is_dir():
         return
     oldest = time.time() - _KILLED_AFTER_SECONDS
-    for table in Path(folder).iterdir():
+    for table in local.iterdir():
         with contextlib.suppress(OSError):  # another load has just removed it
             if table.stat().st_mtime < oldest:
                 shutil.rmtree(table)
     with contextlib.suppress(OSError):
-        Path(folder).rmdir()
+        local.rmdir()
 
 
-def _is_local(folder: str) -> bool:
-    return "://" not in folder
+def _local_folder(folder: str) -> Path | None:
+    """Return a folder of this machine, whose path may have the scheme `file:`; None for another one."""
+    path = without_file_scheme(folder)
+    return None if is_address(path) else Path(path)

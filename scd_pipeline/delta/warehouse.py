@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from scd_pipeline.declaration.source import is_address
 from scd_pipeline.declaration.tables import KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
@@ -132,7 +133,7 @@ class Warehouse:
     @property
     def is_listed(self) -> bool:
         """Whether the tables can be listed, as those of a remote folder cannot."""
-        return self.schema is not None or "://" not in self.path
+        return self.schema is not None or not is_address(self.path)
 
     def tables(self) -> list[str]:
         """Return the names of the existing tables, in order.
@@ -179,4 +180,4 @@ def _quoted(schema: str) -> str:
 
 def _absolute(path: str) -> str:
     """Return the path as an absolute one; a path with a scheme is absolute already."""
-    return path.rstrip("/") if "://" in path else str(Path(path).resolve())
+    return path.rstrip("/") if is_address(path) else str(Path(path).resolve())
