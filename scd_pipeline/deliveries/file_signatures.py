@@ -11,10 +11,12 @@ from pathlib import Path
 _TEXT_FORMATS = ("csv", "json", "debezium")
 _COMPRESSIONS = {".gz": (b"\x1f\x8b", "gzip"), ".bz2": (b"BZh", "bzip2")}
 _OTHER_COMPRESSIONS = (".zst", ".lz4", ".snappy", ".deflate")
+_PARQUET = b"PAR1"
+"""The first and the last bytes of a Parquet file."""
 _SIGNATURES = {
     b"PK\x03\x04": "a ZIP archive or an Excel workbook; unpack or convert it",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; convert it",
-    b"PAR1": "a Parquet file; declare `format: parquet`",
+    _PARQUET: "a Parquet file; declare `format: parquet`",
     b"\x1f\x8b": "compressed with gzip; give its name the suffix .gz",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; give its name the suffix .zst",
 }
@@ -44,13 +46,17 @@ def _is_data(name: str) -> bool:
 
 def _file_problem(file: Path) -> str:
     with file.open("rb") as opened:
-        begin = opened.read(4)
+        begin = opened.read(len(_PARQUET))
+        opened.seek(max(file.stat().st_size - len(_PARQUET), 0))
+        end = opened.read()
     suffix = file.suffix.lower()
     if suffix in _COMPRESSIONS:
         signature, name = _COMPRESSIONS[suffix]
         is_compressed = not begin or begin.startswith(signature)
         return "" if is_compressed else f"{file} is not compressed with {name}, unlike its suffix; rename it"
     if suffix in _OTHER_COMPRESSIONS:
+        return ""
+    if begin == _PARQUET and end != _PARQUET:  # text, such as a header that begins with these letters
         return ""
     kinds = (kind for signature, kind in _SIGNATURES.items() if begin.startswith(signature))
     return next((f"{file} is {kind}" for kind in kinds), "")

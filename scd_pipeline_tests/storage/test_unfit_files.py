@@ -61,7 +61,8 @@ REJECTED = {
 @pytest.mark.parametrize(
     ("name", "content", "file_format", "problem"),
     [
-        ("a.json", b"PAR1....", "json", "a.json is a Parquet file; declare `format: parquet`"),
+        ("a.csv", b"PAR1_code,id\n1,2\n", "csv", ""),
+        ("a.json", b"PAR1....PAR1", "json", "a.json is a Parquet file; declare `format: parquet`"),
         ("a.csv", b"\xd0\xcf\x11\xe0.", "csv", "a.csv is an old Excel workbook; convert it"),
         ("a.csv.bz2", b"id,city\n", "csv", "a.csv.bz2 is not compressed with bzip2, unlike its suffix; rename it"),
         ("a.csv.zst", b"\x28\xb5\x2f\xfd.", "csv", ""),
