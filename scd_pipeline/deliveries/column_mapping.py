@@ -14,11 +14,10 @@ from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Sourc
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration.debezium import UNAVAILABLE
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns
+from scd_pipeline.deliveries.named_columns import named_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
 from scd_pipeline.deliveries.row_fields import RowFields, inner_type
 from scd_pipeline.expressions import quote_name
-
-_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'")
 
 _PATH = re.compile(r"`?(?P<column>\w+)`?(?P<steps>(?:\.`?\w+`?|\['[^'\\]+'\])+)")
 _STEP = re.compile(r"\.`?(\w+)`?|\['([^'\\]+)'\]")
@@ -197,7 +196,7 @@ def map_columns(
         row_fields=delivered.row_fields,
         paths=paths,
         required={
-            name: paths[name][:1] if name in paths else _named_columns(column.expression or "", own)
+            name: paths[name][:1] if name in paths else _fields_in(column.expression or "", own)
             for name, (column, _) in columns.items()
         },
         lacking=frozenset(lacking),
@@ -262,17 +261,16 @@ def undeclared_columns(
     targets = [*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if not a.derived)]
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
     used |= {name.lower() for name in (*channel.column_names, channel.partition) if name}
-    used |= {name.partition(".")[0] for name in used}
-    return tuple(name for name in names if name.lower() not in used and not is_in_expression(name, source, channel))
+    used |= names_in_expressions(source, channel)
+    return tuple(name for name in names if name.lower() not in used)
 
 
-def is_in_expression(name: str, source: Source, channel: Snapshot | Feed) -> bool:
-    """Return whether an expression of the declaration, or a path into the column, may read the column."""
-    paths = [path for column in source.columns.values() for path in column.from_ if "." in path]
-    paths += [path for path in channel.column_names if "." in path]
-    expressions = [*(column.expression or "" for column in source.columns.values()), *channel.expressions, *paths]
-    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-    return any(pattern.search(expression) for expression in expressions)
+def names_in_expressions(source: Source, channel: Snapshot | Feed) -> frozenset[str]:
+    """Return the columns, in lower case, that expressions of the declaration name, or paths into columns."""
+    paths = [path for column in source.columns.values() for path in column.from_] + list(channel.column_names)
+    expressions = [*(column.expression or "" for column in source.columns.values()), *channel.expressions]
+    inside = {path.partition(".")[0].lower() for path in paths if "." in path}
+    return frozenset(inside.union(*map(named_columns, expressions)))
 
 
 def _path(expression: str) -> tuple[str, ...]:
@@ -282,7 +280,7 @@ def _path(expression: str) -> tuple[str, ...]:
     return (match["column"], *(name or key for name, key in steps)) if match else ()
 
 
-def _named_columns(expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:
-    """Return the columns that an expression names, not as a field of another one and not in a text."""
-    code, names = _TEXT.sub("''", expression).replace("`", ""), [field.name for field in fields]
-    return tuple(n for n in names if re.search(rf"(?<![\w.]){re.escape(n)}(?!\w|\s*\()", code, re.IGNORECASE))
+def _fields_in(expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:
+    """Return the columns of a delivery that an expression names."""
+    names = named_columns(expression)
+    return tuple(field.name for field in fields if field.name.lower() in names)

@@ -27,8 +27,8 @@ from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.arrow import column_names, is_convertible, to_arrow, unsupported_types, without_columns
 from scd_pipeline.deliveries.column_mapping import (
     ColumnMapping,
-    is_in_expression,
     map_columns,
+    names_in_expressions,
     undeclared_columns,
 )
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
@@ -619,7 +619,8 @@ def _json_columns(
     unread = tuple(dict.fromkeys((*reserved, *repeated)))
     readable = [field for field in fields if field.name not in unread]
     is_event = channel.format == "debezium"
-    nested = [f.name for f in readable if f.is_nested and (is_event or is_in_expression(f.name, source, channel))]
+    names = names_in_expressions(source, channel)
+    nested = [f.name for f in readable if f.is_nested and (is_event or f.name.lower() in names)]
     types = nested_columns(spark, channel, [path], nested) if nested else {}
     return [StructField(f.name, types.get(f.name, StringType())) for f in readable], unread
 

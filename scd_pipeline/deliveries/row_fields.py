@@ -55,7 +55,8 @@ class RowFields:
     def has_path(self, path: Sequence[str], data_type: T.DataType) -> Column | None:
         """Return whether objects and maps at a path have the next name in it; None if they always have.
 
-        An object that is NULL lacks nothing. A column of text has no objects: only its NULLs lack nothing.
+        An object that is NULL lacks nothing. A column of text has no objects: only its NULLs lack nothing. A path into
+        an array is that of the values of all its objects, NULL for one that lacks the name.
 
         Args:
             path: A column, and the names inside of it.
@@ -65,6 +66,8 @@ class RowFields:
         if isinstance(data_type, T.StringType):
             return value.isNull() if token is None else json_text.is_null(token)
         for name in path[1:]:
+            if isinstance(data_type, T.ArrayType):
+                break
             key = _field_name(data_type, name)
             if token is not None:
                 inner = F.from_json(token, T.StructType([T.StructField(key, T.StringType())]))[key]

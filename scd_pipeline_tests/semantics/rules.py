@@ -581,7 +581,7 @@ RULES: dict[str, Rule] = {
             "A delete by a source that does not decide existence does not change the dimension.",
             "An attribute with an expression is absent from a row that lacks a field which the expression names. If "
             "the expression is a path, as `data.city` or `data['city']`, a JSON object may lack a field, and a map a "
-            "key.",
+            "key. A path into an array has a value for each of its objects.",
             "Of the source columns that an attribute lists, the first one that a row has is read.",
             "A row that deletes needs no attributes.",
         ),

@@ -254,3 +254,51 @@ def test_an_expression_reads_null_inside_of_an_object_that_all_rows_have_as_null
     assert [result.code for result in intake.results] == ["", "COLUMN_TYPE"]
     values = [(row["id"], row["city"], row["zip"]) for row in intake.rows.sort("id").collect()]
     assert values == [(1, (None,), ("none",)), (2, None, None)]
+
+
+EXPRESSIONS = """
+dimension: dim_c
+business_key: {id: bigint}
+sources:
+  crm:
+    feed: {effective_at: ts, updates: partial, deletes: "op = 'd'"}
+    columns:
+      day: {expression: 'cast(concat(ts, "date") as string)'}
+      late: {expression: "case when name = 'x' then 'late' else upper(name) end"}
+      tags: {expression: items.name}
+      parts: {expression: "order.items['name']"}
+      texts: {expression: "concat_ws(' ', transform(items, x -> x.name))"}
+attributes: {day: 2, late: 2, texts: 2, tags: {scd: 2, type: array<string>}, parts: {scd: 2, type: array<string>}}
+"""
+
+
+@pytest.mark.rule("S30", "S14")
+def test_a_row_lacks_only_columns_that_an_expression_names(spark: SparkSession, tmp_path: Path) -> None:
+    """Types, keywords, texts and parameters are not columns, and each object of an array has fields of its own."""
+    (dimension,) = parse_declarations(EXPRESSIONS).dimensions
+    items = [{"name": "a"}, {"name": "b"}, {"other": "c"}]
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "ts": "2024-01-01", "name": "Ann", "op": "u"},
+        {"id": 2, "ts": "2024-01-01", "date": "x", "string": "x", "end": "x", "upper": "x", "x": "x", "d": "x"},
+        {"id": 3, "ts": "2024-01-01", "items": items, "order": {"items": items, "size": 1}},
+        {"id": 4, "ts": "2024-01-01", "items": items[:1], "order": {"size": 1}},
+    ]
+    day, names = ("2024-01-01date",), ["a", "b", None]
+    values = {
+        1: (day, ("ANN",), None, None, None),
+        2: (day, None, None, None, None),
+        3: (day, None, ("a b",), (names,), (names,)),
+        4: (day, None, ("a",), (["a"],), None),
+    }
+    (tmp_path / "1.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "2.json").write_text(json.dumps(rows[0]))
+    deliveries = [Delivery("crm", name, path=str(tmp_path / f"{name}.json")) for name in "12"]
+    deliveries.append(Delivery("crm", "3", frame=rows))
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    assert [result.problem for result in intake.results if result.problem] == []
+    read: dict[str, dict[int, object]] = {"1": {}, "2": {}, "3": {}}
+    for row in intake.rows.collect():
+        provided = tuple(row[name] and tuple(row[name]) for name in ("day", "late", "texts", "tags", "parts"))
+        read[row["_batch"].split("/")[2]][row["id"]] = provided
+    of_dicts = {**values, 4: (*values[4][:4], (None,))}  # only rows lack fields, not objects in them
+    assert read == {"1": values, "2": {1: values[1]}, "3": of_dicts}

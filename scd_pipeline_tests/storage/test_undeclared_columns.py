@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
+from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
@@ -121,3 +121,21 @@ def test_times_of_the_type_int96_are_moments_whatever_the_other_columns(spark: S
     assert {batch.delivery: batch.problem for batch in done.results if batch.outcome != "accepted"} == {}
     rows = done.changed_rows.selectExpr("id", "opened", "hours[0] AS hour").toArrow().to_pylist()
     assert_same_rows([{"id": key, "opened": AT, "hour": AT} for key in (*folders, "later")], rows)
+
+
+@pytest.mark.rule("S20")
+def test_a_column_by_the_name_of_a_text_or_a_keyword_of_an_expression_is_undeclared(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    city = Column(expression="case when kind = 'a' then cast(city as string) else \"note\" end")
+    feed = Feed(format="parquet", deletes="op = 'D'", rows="upper(kind) > 'Z'")
+    source = Source("crm", feed=feed, columns={"city": city})
+    declared = Dimension("dim_c", "id", {"city": 2}, source)
+    columns = {name: pa.array(["a"]) for name in ("id", "city", "kind", "op", "D", "d", "Upper", "upper")}
+    times = {name: pa.array([dt.time(1)], pa.time64("us")) for name in ("end", "string", "note", "z")}
+    pq.write_table(pa.table({**columns, **times}), tmp_path / "1.parquet")
+    deliveries = [Delivery("crm", "1", at=AT, path=str(tmp_path / "1.parquet"))]
+    deliveries.append(Delivery("crm", "2", at=AT, frame=pa.table({**columns, **times, "op": pa.array([dt.time(1)])})))
+    file, frame = plan(Warehouse(spark, tmp_path / "warehouse"), declared, deliveries).results
+    assert (file.outcome, set(file.undeclared)) == ("accepted", {"D", "d", "Upper", "upper", *times})
+    assert (frame.code, "op (" in frame.problem, "end" in frame.problem) == ("COLUMN_TYPE", True, False)
