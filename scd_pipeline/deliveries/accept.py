@@ -159,6 +159,11 @@ def _versions_after_rejected(to_read: Sequence[PendingDelivery], intake: IntakeR
 def _overlap_groups(
     measured: Sequence[PendingDelivery], stored: Sequence[Batch], dimension: Dimension
 ) -> Mapping[DeliveryKey, object]:
+    """Return what the snapshots that the retire guard cannot decide about independently of each other share.
+
+    Those whose scopes are attributes are one group, even if no two scopes have a common value: a rejected snapshot
+    leaves the entities that it would have moved in the scopes of others, and so changes what these would retire.
+    """
     snapshots = [delivery.batch for delivery in measured if delivery.batch.is_snapshot]
     delivery_keys = {batch.delivery_key for batch in snapshots}
     overlapping = (*snapshots, *(batch for batch in stored if batch.delivery_key in delivery_keys))

@@ -40,7 +40,7 @@ class IntakeResult:
             that may change something, and bad rows.
         dimension: The declaration.
         counts: What each batch changes, by its id; empty before the comparison with the log.
-        overlap_groups: For the delivery key of a snapshot, what it shares with all snapshots that cover the same
+        overlap_groups: For the delivery key of a snapshot, what it shares with all snapshots that may cover the same
             entities.
         narrowed: The narrowed snapshot, if `rows` are those of one.
     """

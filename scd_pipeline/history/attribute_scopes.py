@@ -8,9 +8,10 @@ provided) belongs to no scope.
 Which entities such a snapshot covers is therefore not known from their keys, and late or withdrawn batches change it.
 So the scope is a condition that is evaluated wherever change records are sorted by position:
 
-- An absence is derived for every entity of the source that the snapshot does not list. It is stored only if the
-  entity's existence was asserted and it belonged to the scope: of other entities nothing is stored, so that the log
-  does not grow by what other snapshots cover.
+- An absence is derived for every entity that the snapshot does not list and that any record of the source puts into
+  its scope, whatever the record's position (`possible_scope_texts`). It is stored only if the entity's existence was
+  asserted and it belonged to the scope: of other entities nothing is stored, so that the log does not grow by what
+  other snapshots cover.
 - A stored absence has an effect only while it is in the scope at its position (`with_scope_before`). If a late batch
   moves the entity out of the scope before it, the absence stays in the log and has no effect.
 - What a stored snapshot implied about an entity of which it has no record follows from the log: an entity that existed
@@ -23,15 +24,16 @@ depend on existence (S4), which would depend on the scope; a channel therefore c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BATCH, KIND, UPSERT
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.expressions import all_of, any_of, col, text_of_parts, with_columns
+from scd_pipeline.expressions import all_of, any_of, col, key_text, text_of_parts, with_columns
 from scd_pipeline.frames import local_frame, with_broadcast
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.row_windows import RowWindow
@@ -109,5 +111,37 @@ def by_keys(batch: Batch, dimension: Dimension) -> Batch:
     return replace(batch, scope=None, scope_columns=()) if has_attribute_scope(batch, dimension) else batch
 
 
+def provided_scope_values(batches: Iterable[Batch], dimension: Dimension) -> list[Column]:
+    """Return aggregates of an entity's change records: for each scope attribute, the values that any record provides.
+
+    `possible_scope_texts` reads them.
+    """
+    attributes = {name for batch in batches for name in batch.scope_columns if name not in dimension.key_names}
+    values = {name: col(name)["v"] for name in sorted(attributes)}
+    texts = {name: F.when(value.isNotNull(), text_of_parts([value])) for name, value in values.items()}
+    return [F.collect_set(text).alias(_provided(name)) for name, text in texts.items()]
+
+
+def possible_scope_texts(names: Sequence[str], dimension: Dimension, prefix: str) -> Column:
+    """Return an array of the values of these scope columns that an entity may have had, each after a prefix.
+
+    They are all combinations of the values that its records provide (`provided_scope_values`), because a record need
+    not provide every attribute. Which of them it had before a snapshot is decided by `with_scope_before`.
+    """
+    if set(names) <= set(dimension.key_names):
+        return F.array(F.concat(F.lit(prefix), key_text(names)))
+    texts = [F.array(key_text([n])) if n in dimension.key_names else col(_provided(n)) for n in names]
+    return reduce(_combine, texts, F.array(F.lit(prefix)))
+
+
+def _combine(beginnings: Column, endings: Column) -> Column:
+    """Return an array of each text of the first array followed by each one of the second."""
+    return F.flatten(F.transform(beginnings, lambda start: F.transform(endings, lambda end: F.concat(start, end))))
+
+
 def _before(attribute: str) -> str:
     return f"_scope_before_{attribute}"
+
+
+def _provided(attribute: str) -> str:
+    return f"_scope_values_of_{attribute}"

@@ -54,7 +54,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import all_of, any_of, col, quote_name, to_comparable, with_columns
 from scd_pipeline.frames import with_broadcast
-from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE, by_keys
+from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE, provided_scope_values
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
@@ -136,13 +136,14 @@ def affected_keys(appended: DataFrame, removed: DataFrame, dimension: Dimension)
 
 
 def _absences(spark: SparkSession, records: DataFrame, snapshots: Sequence[Batch], dimension: Dimension) -> DataFrame:
-    """Return a record for each entity that a new snapshot covers and omits: a delete if it retires, else a no-op.
+    """Return a record for each entity that a new snapshot may cover and omits: a delete if it retires, else a no-op.
 
     Only entities of which the source has any record are considered (S27, S30).
     """
-    keys = records.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(F.collect_set(BATCH).alias(_BATCHES))
-    covering = [CoveringSnapshot(by_keys(snapshot, dimension)) for snapshot in snapshots]
-    covered = covered_by(spark, keys, covering)
+    keys = records.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(
+        F.collect_set(BATCH).alias(_BATCHES), *provided_scope_values(snapshots, dimension)
+    )
+    covered = covered_by(spark, keys, [CoveringSnapshot(snapshot) for snapshot in snapshots], dimension)
     omitted = covered.where(~F.array_contains(_BATCHES, F.col(BATCH)))
     kind = F.when(F.col("_retires"), DELETE).otherwise(NO_OP)
     return _as_records(omitted, "absent", kind, dimension).select(*_record_columns(dimension))
@@ -154,11 +155,13 @@ def _rechecks(
     """Return a record for each of the snapshots and each affected entity of which the snapshot has no stored record."""
     changed = F.when(F.col(ORIGIN) != "stored", F.col(EFFECTIVE_AT))
     keys = records.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(
-        F.collect_set(BATCH).alias(_BATCHES), F.collect_set(changed).alias("_changed_at")
+        F.collect_set(BATCH).alias(_BATCHES),
+        F.collect_set(changed).alias("_changed_at"),
+        *provided_scope_values([each.snapshot for each in snapshots], dimension),
     )
     changes_from = F.col("_changes_from")
     is_affected = F.exists("_changed_at", lambda t: (t <= F.col("_at")) & (changes_from.isNull() | (t >= changes_from)))
-    covered = covered_by(spark, keys, snapshots)
+    covered = covered_by(spark, keys, snapshots, dimension)
     rows = covered.where(is_affected & ~F.array_contains(_BATCHES, F.col(BATCH)))
     implied = dict(zip(_RECHECK_COLUMNS, (F.col("_retires"), F.col("_columns")), strict=True))
     rechecks = _as_records(rows, "recheck", F.lit(NO_OP), dimension).withColumns(implied)

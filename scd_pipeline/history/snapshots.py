@@ -9,11 +9,10 @@ from datetime import datetime, timezone
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import SOURCE
+from scd_pipeline.columns import BATCH, SOURCE
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.expressions import key_text
 from scd_pipeline.frames import local_frame, with_broadcast
-from scd_pipeline.history.attribute_scopes import by_keys, has_attribute_scope
+from scd_pipeline.history.attribute_scopes import has_attribute_scope, possible_scope_texts
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.instants import to_utc
@@ -79,13 +78,16 @@ def audit_texts(batch: Batch) -> AuditTexts:
     return (batch.reason, batch.actor, batch.correlation_id)
 
 
-def covered_by(spark: SparkSession, keys: DataFrame, snapshots: Sequence[CoveringSnapshot]) -> DataFrame:
-    """Join keys with the snapshots that cover them.
+def covered_by(
+    spark: SparkSession, keys: DataFrame, snapshots: Sequence[CoveringSnapshot], dimension: Dimension
+) -> DataFrame:
+    """Join keys with the snapshots that cover them, or that may if an attribute is the scope.
 
     Args:
         spark: The session.
-        keys: Rows with `_source` and the business key.
+        keys: Rows with `_source`, the business key, and the values of the scope attributes (`provided_scope_values`).
         snapshots: The snapshots.
+        dimension: The declaration.
 
     Returns:
         One row per key and snapshot of its source that covers it: the columns of `keys`, the snapshot's columns of a
@@ -112,10 +114,13 @@ def covered_by(spark: SparkSession, keys: DataFrame, snapshots: Sequence[Coverin
     values = [_scope_values(scope, scope_columns) for scope in scopes]
     row_count = sum(1 if each.snapshot.scope is None else len(each.snapshot.scope) for each in snapshots)
     snapshot_rows = with_broadcast(_with_scope_values(local_frame(spark, rows, _SCHEMA), values), row_count, _COLUMNS)
-    # A snapshot covers a key if they share a scope value; they share at most one.
-    return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scope_columns)).join(
-        snapshot_rows, [SOURCE, _SCOPE_VALUE]
-    )
+    # A snapshot covers a key if they share a scope value.
+    scoped_keys = keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scope_columns, dimension))
+    covered = scoped_keys.join(snapshot_rows, [SOURCE, _SCOPE_VALUE])
+    # They share at most one value, unless the entity has moved from one to another.
+    movable = [each.snapshot.scope or () for each in snapshots if has_attribute_scope(each.snapshot, dimension)]
+    has_several_values = any(len(scope) > 1 for scope in movable)
+    return covered.dropDuplicates([SOURCE, *dimension.key_names, BATCH]) if has_several_values else covered
 
 
 def _with_scope_values(snapshot_rows: DataFrame, values: Sequence[Sequence[str]]) -> DataFrame:
@@ -135,12 +140,12 @@ def _scope_values(scope: _Scope, scope_columns: Sequence[tuple[str, ...]]) -> li
     return [_EVERYTHING] if values is None else [f"{scope_columns.index(columns)}/{value}" for value in values]
 
 
-def _scope_values_of_key(scope_columns: Sequence[tuple[str, ...]]) -> Column:
-    """Return one row for each scope value that includes the key of a row."""
+def _scope_values_of_key(scope_columns: Sequence[tuple[str, ...]], dimension: Dimension) -> Column:
+    """Return one row for each scope value that includes the key of a row, or that may include it."""
     if not scope_columns:
         return F.lit(_EVERYTHING)
-    values = [F.concat(F.lit(f"{number}/"), key_text(names)) for number, names in enumerate(scope_columns)]
-    return F.explode(F.array(F.lit(_EVERYTHING), *values))
+    values = [possible_scope_texts(names, dimension, f"{number}/") for number, names in enumerate(scope_columns)]
+    return F.explode(F.concat(F.array(F.lit(_EVERYTHING)), *values))
 
 
 def snapshots_to_recheck(batches: BatchChanges, dimension: Dimension) -> list[CoveringSnapshot]:
@@ -178,7 +183,7 @@ def snapshots_to_recheck(batches: BatchChanges, dimension: Dimension) -> list[Co
             if last_change is not None:
                 changes_from = complete.latest_time(snapshot)
                 if changes_from is None or last_change >= changes_from:
-                    affected.append(CoveringSnapshot(by_keys(snapshot, dimension), changes_from))
+                    affected.append(CoveringSnapshot(snapshot, changes_from))
             if source not in incomplete_sources and _is_complete(snapshot, source_columns[source]):
                 complete.add(snapshot)
     return affected

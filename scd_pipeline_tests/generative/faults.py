@@ -256,13 +256,10 @@ _SNAPSHOTS = (
         _in("snapshots.snapshots_to_recheck", dropped(operand("has_attribute_scope"))),
     ),
     _fault(
-        "attribute_scopes_are_not_rechecked",
-        "S19",
-        "shopper halves",
-        _in(
-            "snapshots.snapshots_to_recheck",
-            replaced(argument("append"), "CoveringSnapshot(snapshot, complete.latest_time(snapshot))"),
-        ),
+        "former_values_of_an_attribute_scope_are_ignored",
+        "S27",
+        "shopper pass, shopper halves",
+        _in("attribute_scopes.provided_scope_values", replaced(call("collect_set"), "F.array(F.max(_0))")),
     ),
     _fault(
         "unreadable_key_retires",

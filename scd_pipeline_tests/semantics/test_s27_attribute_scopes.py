@@ -1,6 +1,8 @@
 """S27: snapshots whose scope is an attribute, so that an entity can move from one scope to another."""
 
+from scd_pipeline_tests.oracle import accepted
 from scd_pipeline_tests.semantics.declarations import SHOPPER
+from scd_pipeline_tests.semantics.engine import OwnTables
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
 
 
@@ -221,3 +223,26 @@ def test_a_row_without_a_value_of_its_scope_is_a_bad_row() -> Case:
         | pos/snapshot/3/1 | id=2 | outside of the delivery's scope |
         """,
     )
+
+
+@rule("S27")
+def test_a_snapshot_that_the_guard_rejects_moves_no_entities_out_of_another_scope(own_tables: OwnTables) -> None:
+    """Without the six shoppers that the rejected snapshot moves from S2, that of S2 would omit 7 of 24, not of 30.
+
+    So the guard cannot decide about both by one comparison, although their scopes have no value in common.
+    """
+    deliveries = snapshots(
+        """
+        | delivery | at         | scope | id     | store |
+        | 1-s1     | 2024-01-01 | S1    | 1..20  | S1    |
+        | 1-s2     | 2024-01-01 | S2    | 21..50 | S2    |
+        | 2-s1     | 2024-01-02 | S1    | 1..10  | S1    |
+        | 2-s1     | 2024-01-02 | S1    | 21..26 | S1    |
+        | 2-s2     | 2024-01-02 | S2    | 21..43 | S2    |
+        """,
+        source="pos",
+    )
+    _, rejections = accepted(SHOPPER.dim, Case(SHOPPER, deliveries, becomes="").oracle_batches)
+    result = own_tables.load(SHOPPER.dimension, deliveries)
+    rejected = {each.batch_id for each in result.results if each.outcome == "rejected"}
+    assert rejected == rejections.keys() == {"pos/snapshot/2-s1/1"}
