@@ -7,7 +7,11 @@ other event), and the event itself as the struct `_envelope`. All else is what t
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
+from hashlib import md5
 from typing import Any
+from uuid import UUID
 
 ENVELOPE = "_envelope"
 """The column with the event."""
@@ -15,8 +19,26 @@ ENVELOPE_FIELDS = ("op", "ts_ms", "before", "after", "source")
 """The fields that every envelope has: NULL if the file lacks them."""
 SOURCE_FIELDS = ("ts_ms", "lsn", "file", "pos", "row", "scn")
 """The fields of its `source` that the options use: the time of the commit, and its position by kind of database."""
-UNAVAILABLE = "__debezium_unavailable_value"
-"""The text of a large value that a change leaves as it is: such an attribute is not provided."""
+_UNAVAILABLE = "__debezium_unavailable_value"
+
+
+def _unavailable_values() -> tuple[str, ...]:
+    """Return the placeholders as texts, and those of arrays and maps as JSON."""
+    content = _UNAVAILABLE.encode()
+    binary = (b64encode(content).decode(), content.hex())
+    element_of_uuids = str(UUID(bytes=md5(content, usedforsecurity=False).digest(), version=3))
+    arrays: list[Any] = [[element] for element in (_UNAVAILABLE, *binary, element_of_uuids)]
+    numbers = [list(content), [str(byte) for byte in content]]  # a reader may have the numbers as texts
+    nested = [*arrays, *numbers, {_UNAVAILABLE: _UNAVAILABLE}]
+    return (_UNAVAILABLE, *binary, content.hex().upper(), *(json.dumps(each, separators=(",", ":")) for each in nested))
+
+
+UNAVAILABLE_VALUES = _unavailable_values()
+"""The values in place of a large value that a change leaves as it is: such an attribute is not provided.
+
+The connector writes the same placeholder for each type of PostgreSQL: as a text, as binary data, which an event has in
+Base64 or in hexadecimal digits, as the element of an array or as its numbers, and as an entry of a map.
+"""
 
 _TIME = f"coalesce(nullif(cast({ENVELOPE}.source.ts_ms as string), '0'), cast({ENVELOPE}.ts_ms as string))"
 # The position in a binary log is the number of the file (20 bits), the offset (32) and the row at that offset (11).

@@ -12,12 +12,12 @@ from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration import Column as DeclaredColumn
-from scd_pipeline.declaration.debezium import UNAVAILABLE
+from scd_pipeline.declaration.debezium import ENVELOPE, UNAVAILABLE_VALUES
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns
 from scd_pipeline.deliveries.named_columns import named_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
 from scd_pipeline.deliveries.row_fields import RowFields, inner_type
-from scd_pipeline.expressions import quote_name
+from scd_pipeline.expressions import any_of, quote_name
 
 _PATH = re.compile(r"`?(?P<column>\w+)`?(?P<steps>(?:\.`?\w+`?|\['[^'\\]+'\])+)")
 _STEP = re.compile(r"\.`?(\w+)`?|\['([^'\\]+)'\]")
@@ -45,6 +45,7 @@ class ColumnMapping:
         paths: The column and the names inside of it, of those expressions that are nothing but such a path.
         lacking: The provided attributes whose fields all of its rows lack.
         sparse: The provided attributes that a row may leave out.
+        replaceable: The columns that an attribute's expression names and that may have a placeholder of the format.
     """
 
     fields: tuple[T.StructField, ...]
@@ -59,6 +60,7 @@ class ColumnMapping:
     paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lacking: frozenset[str] = frozenset()
     sparse: tuple[str, ...] = ()
+    replaceable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def condition(self, name: str, text: str) -> Column:
         """Return a condition of the channel by its name and its text; NULL if it fails for the row."""
@@ -67,6 +69,13 @@ class ColumnMapping:
     def fails(self, name: str) -> Column:
         """Return whether the expression of this name fails for the row."""
         return F.col(self.guarded[name][1]) if name in self.guarded else F.lit(False)
+
+    def is_replaced(self, name: str) -> Column | None:
+        """Return whether a column that an expression names has a placeholder of the format; None if none may have."""
+        types = {field.name.lower(): field.dataType for field in self.fields}
+        texts = [self.row_fields.text(column, types[column.lower()]) for column in self.replaceable.get(name, ())]
+        is_placeholder = [F.coalesce(text.isin(list(UNAVAILABLE_VALUES)), F.lit(False)) for text in texts]
+        return any_of(is_placeholder) if texts else None
 
     def has_path(self, name: str) -> Column | None:
         """Return whether a row has the value of an expression that is a path; None if each row has it."""
@@ -186,6 +195,10 @@ def map_columns(
     paths |= {name: path for name, (column, _) in columns.items() if (path := _path(column.expression or ""))}
     sparse = [a.name for a in provided if _is_sparse(a, columns[a.name][0], channel, delivered, paths)]
     names = [*(field.name for field in own), *unread]
+    needed = {
+        name: paths[name][:1] if name in paths else _fields_in(column.expression or "", own)
+        for name, (column, _) in columns.items()
+    }
     return ColumnMapping(
         own,
         tuple(attribute.name for attribute in provided),
@@ -195,12 +208,10 @@ def map_columns(
         columns,
         row_fields=delivered.row_fields,
         paths=paths,
-        required={
-            name: paths[name][:1] if name in paths else _fields_in(column.expression or "", own)
-            for name, (column, _) in columns.items()
-        },
+        required=needed,
         lacking=frozenset(lacking),
         sparse=tuple(sparse),
+        replaceable=_replaceable([attribute.name for attribute in provided], needed, channel),
     )
 
 
@@ -214,7 +225,16 @@ def _attribute_column(name: str, source: Source, channel: Snapshot | Feed) -> De
     declared = source.column(name)
     if channel.format != "debezium":
         return declared
-    return replace(declared, not_provided_values=(*declared.not_provided_values, UNAVAILABLE))
+    return replace(declared, not_provided_values=(*declared.not_provided_values, *UNAVAILABLE_VALUES))
+
+
+def _replaceable(
+    attributes: Sequence[str], required: Mapping[str, tuple[str, ...]], channel: Snapshot | Feed
+) -> dict[str, tuple[str, ...]]:
+    """Return the columns, of those that expressions name, that may have a placeholder of the channel's format."""
+    if channel.format != "debezium":
+        return {}
+    return {name: tuple(column for column in required[name] if column != ENVELOPE) for name in attributes}
 
 
 def missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:

@@ -54,7 +54,7 @@ from scd_pipeline.deliveries.row_columns import (
     ROW_ORDER,
     ROW_ORDER_TYPE,
 )
-from scd_pipeline.deliveries.row_fields import RowFields
+from scd_pipeline.deliveries.row_fields import RowFields, value_text
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
 from scd_pipeline.expressions import any_of, col, key_text, sum_of
 from scd_pipeline.history.batch import Batch, rank
@@ -196,7 +196,8 @@ class _CastColumn:
 
     `types` are the types of all columns, by their names in lower case. `is_sequence` is true for a part of a sequence.
     `fields` are the fields that a row may lack, `required` the columns that an expression needs, `has_path` is whether
-    a row has the value at a path, and `missing` is what happens if a row lacks the column.
+    a row has the value at a path, and `missing` is what happens if a row lacks the column. `is_replaced` is whether a
+    column that an expression names has a placeholder: then it is not evaluated.
     """
 
     declared: DeclaredColumn
@@ -211,14 +212,16 @@ class _CastColumn:
     missing: str = "null"
     is_lacking: bool = False
     has_path: Column | None = None
+    is_replaced: Column | None = None
 
     @property
     def delivered(self) -> Column:
         """The delivered value as an expression has it: of JSON, or of one of several columns, a text."""
         if self.declared.expression:
-            return F.expr(self.declared.expression)
+            value = F.expr(self.declared.expression)
+            return value if self.is_replaced is None else F.when(~self.is_replaced, value)
         names = self.declared.from_
-        return self._first(lambda each: each.delivered.cast("string")) if len(names) > 1 else col(names[0])
+        return self._first(lambda each: each._text) if len(names) > 1 else col(names[0])
 
     def _first(self, value: Callable[[_CastColumn], Column]) -> Column:
         """Return the value of the first of the columns that a row has; NULL if it has none of them."""
@@ -260,6 +263,14 @@ class _CastColumn:
         types = [self.types.get(name.lower(), self.physical) for name in self.declared.from_]
         is_text = all(isinstance(each, T.StringType) for each in types)
         return self.delivered if is_text or self.token is None else json_text.to_text(self.token)
+
+    @property
+    def _text(self) -> Column:
+        """The text of the delivered value; that of a nested one is JSON."""
+        if self.token is not None:
+            return self._token_text
+        is_text = len(self.declared.from_) > 1
+        return self.delivered if is_text else value_text(self.delivered, self.physical)
 
     @property
     def is_present(self) -> Column:
@@ -327,10 +338,9 @@ class _CastColumn:
 
     def is_one_of(self, placeholders: Sequence[str]) -> Column:
         """Return whether the text of the delivered value is one of the placeholders."""
-        is_nested = self.token is None and isinstance(self.physical, T.StructType | T.ArrayType | T.MapType)
-        if is_nested or not placeholders:
+        if not placeholders:
             return F.lit(False)
-        return F.coalesce(self._token_text.cast("string").isin(list(placeholders)), F.lit(False))
+        return F.coalesce(self._text.isin(list(placeholders)), F.lit(False))
 
 
 def _columns_to_cast(
@@ -359,6 +369,7 @@ def _columns_to_cast(
                 missing=missing_rule(attribute, channel),
                 is_lacking=attribute.name in mapping.lacking,
                 has_path=mapping.has_path(attribute.name),
+                is_replaced=mapping.is_replaced(attribute.name),
             )
     parts = [sequence_part(index) for index in range(len(channel.sequence_columns))]
     channel_columns = dict.fromkeys(parts, parse_type(channel.sequence_type))
@@ -391,7 +402,8 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
             problems.append(_cast_problem(name, is_bad, column, mapping))
         is_left_out = _is_left_out(column)
         if column.is_rejected_if_absent:
-            problems.append(F.when(~column.is_present & ~is_deleted, F.lit(f"{name} is missing; {advice}")))
+            is_absent = ~column.is_present & ~is_deleted & ~is_left_out
+            problems.append(F.when(is_absent, F.lit(f"{name} is missing; {advice}")))
         if name in required:
             is_null = column.is_null if null_is_missing else column.is_cleared
             is_missing = is_null & result.value.isNull() & ~is_deleted & ~is_left_out
@@ -411,6 +423,8 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
 def _is_left_out(column: _CastColumn) -> Column:
     """Return whether a row does not provide an attribute: it lacks its column, or has a placeholder (S30)."""
     is_placeholder = column.is_one_of(column.declared.not_provided_values)
+    if column.is_replaced is not None:
+        is_placeholder |= column.is_replaced
     if column.may_be_absent and column.missing == "not_provided":
         return ~column.is_present | is_placeholder
     return is_placeholder

@@ -22,8 +22,12 @@ def with_guarded_expressions(
     texts = {name: text for name, (declared, _) in mapping.columns.items() if (text := declared.expression)}
     texts |= {name: text for name, text in ((DELETES, channel.deletes), (ROWS, channel.rows)) if text}
     guarded = {name: (f"_scd_value_{index}", f"_scd_fails_{index}") for index, name in enumerate(texts)}
-    frame = frame.withColumns({guarded[name][1]: guard(text) for name, text in texts.items()})
-    values = {value: F.when(~F.col(fails), F.expr(texts[name])) for name, (value, fails) in guarded.items()}
+    replaced = {name: mapping.is_replaced(name) for name in texts}
+    is_read = {name: F.lit(True) if each is None else ~each for name, each in replaced.items()}
+    frame = frame.withColumns({guarded[name][1]: guard(text) & is_read[name] for name, text in texts.items()})
+    values = {
+        value: F.when(~F.col(fails) & is_read[name], F.expr(texts[name])) for name, (value, fails) in guarded.items()
+    }
     columns = dict(mapping.columns)
     for name in (name for name in texts if name in columns):
         declared, data_type = columns[name]

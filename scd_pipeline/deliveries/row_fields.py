@@ -43,6 +43,14 @@ class RowFields:
         """Return the JSON tokens of those fields that have one."""
         return [token for name in names if (token := self.token(name)) is not None]
 
+    def text(self, name: str, data_type: T.DataType) -> Column:
+        """Return the text of a field as delivered; that of a nested value is JSON.
+
+        A column of text has the texts of its tokens.
+        """
+        token = None if isinstance(data_type, T.StringType) else self.token(name)
+        return value_text(col(name), data_type) if token is None else json_text.to_text(token)
+
     def has(self, name: str) -> Column:
         """Return whether a row has the field."""
         entry = self.fields.get(name.lower())
@@ -77,6 +85,12 @@ class RowFields:
                 conditions.append(value.isNull() | F.map_contains_key(value, F.lit(key)))
             value, data_type = value[key], inner_type(data_type, name) or T.NullType()
         return F.coalesce(all_of(conditions), F.lit(False)) if conditions else None
+
+
+def value_text(value: Column, data_type: T.DataType) -> Column:
+    """Return the text of a value; that of a nested one is JSON."""
+    is_nested = isinstance(data_type, T.StructType | T.ArrayType | T.MapType)
+    return F.to_json(value) if is_nested else value.cast("string")
 
 
 def inner_type(data_type: T.DataType, name: str) -> T.DataType | None:

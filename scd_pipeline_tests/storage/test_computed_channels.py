@@ -110,6 +110,26 @@ WRAPPED = (
     {"schema":null,"payload":{"op":"u","after":{"id":1,"name":null},"source":{"file":"bin.1000002","pos":4},"ts_ms":1709251200000}}
     """,
 )
+UNAVAILABLE = (
+    """
+    dimension: dim_author
+    business_key: {id: bigint}
+    sources:
+      pg:
+        bad_row_limit: 0.5
+        feed: {format: debezium}
+        columns:
+          shout: {expression: upper(bio)}
+          size: {expression: cast(size as int)}
+          tag: {expression: "concat(tags[0], '!')"}
+          name: {from: info.name}
+    attributes: {city: 2, shout: 1, size: 1, photo: 1, scan: 1, tag: 1, tags: 1, numbers: 1, info: 1, name: 1}
+    """,
+    """
+    {"op":"c","after":{"id":1,"city":"Graz","bio":"long","size":"7","photo":"qg==","scan":"aa","tags":["x"],"numbers":[1],"info":{"name":"Ann"}},"source":{"lsn":1},"ts_ms":1704067200000}
+    {"op":"u","after":{"id":1,"city":"Linz","bio":@,"size":@,"photo":"X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==","scan":"5f5f646562657a69756d5f756e617661696c61626c655f76616c7565","tags":[@],"numbers":[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,98,108,101,95,118,97,108,117,101],"info":{@:@}},"source":{"lsn":2},"ts_ms":1706745600000}
+    """.replace("@", '"__debezium_unavailable_value"'),
+)
 FACT = """
 dimension: dim_player
 business_key: player
@@ -281,6 +301,30 @@ def test_wrapped_events_are_ordered_by_file_position_and_row_of_the_binary_log(l
         """
     assert_same_rows(expected, versions(loaded, "id", "name"))
     assert loaded[1].results[0].filtered_rows == 1
+
+
+@rule("S30")
+def test_placeholders_of_debezium_in_any_form_and_read_by_an_expression_change_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The second file has a row for which an expression fails."""
+    (dimension,) = parse_declarations(UNAVAILABLE[0]).dimensions
+    first, second = _text(UNAVAILABLE[1]).splitlines()
+    failing = first.replace('"id":1', '"id":2').replace('"size":"7"', '"size":"xx"')
+    (tmp_path / "1").write_text(f"{first}\n{second}\n")
+    (tmp_path / "2").write_text(f"{second}\n{failing}\n")
+    deliveries = [Delivery("pg", name, path=str(tmp_path / name), at=datetime(2024, 6, 1)) for name in "12"]
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    assert [(result.problem, result.bad_rows) for result in intake.results] == [("", 0), ("", 1)]
+    names = [attribute.name for attribute in dimension.attributes]
+    rows = {(row["_batch"].split("/")[2], row["_sequence"], row["id"]): row for row in intake.rows.collect()}
+    assert rows["2", None, 2]["_bad_reason"] == "size: the expression fails for the row"
+    complete = rows["1", 1, 1]
+    values = (complete["shout"][0], complete["size"][0], complete["tag"][0], complete["name"][0])
+    assert ([name for name in names if complete[name] is None], values) == ([], ("LONG", "7", "x!", "Ann"))
+    for row in (rows["1", 2, 1], rows["2", 2, 1]):
+        provided = {name: row[name][0] for name in names if row[name] is not None}
+        assert (row["_bad_reason"], provided) == (None, {"city": "Linz"})
 
 
 @rule("S26")
