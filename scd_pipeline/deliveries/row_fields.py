@@ -82,7 +82,7 @@ class RowFields:
                 conditions.append(json_text.is_null(token) | inner.isNotNull())
                 token = inner
             elif isinstance(data_type, T.MapType):
-                conditions.append(value.isNull() | F.map_contains_key(value, F.lit(key)))
+                conditions.append(value.isNull() | F.map_contains_key(value, F.lit(key).cast(data_type.keyType)))
             value, data_type = value[key], inner_type(data_type, name) or T.NullType()
         return F.coalesce(all_of(conditions), F.lit(False)) if conditions else None
 

@@ -302,3 +302,15 @@ def test_a_row_lacks_only_columns_that_an_expression_names(spark: SparkSession, 
         read[row["_batch"].split("/")[2]][row["id"]] = provided
     of_dicts = {**values, 4: (*values[4][:4], (None,))}  # only rows lack fields, not objects in them
     assert read == {"1": values, "2": {1: values[1]}, "3": of_dicts}
+
+
+@pytest.mark.rule("S30")
+def test_a_map_with_numbers_as_keys_may_lack_one(spark: SparkSession) -> None:
+    text = EXPRESSIONS.partition("      day:")[0] + "      day: {expression: \"m['7']\"}\nattributes: {day: 2}\n"
+    (dimension,) = parse_declarations(text.replace(", deletes: \"op = 'd'\"", "")).dimensions
+    rows = [{"id": number, "ts": "2024-01-01", "m": [(key, "x")]} for number, key in enumerate((7, 8))]
+    types = {"id": pa.int64(), "ts": pa.string(), "m": pa.map_(pa.int32(), pa.string())}
+    deliveries = [Delivery("crm", "1", frame=pa.Table.from_pylist(rows, pa.schema(list(types.items()))))]
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    assert [result.problem for result in intake.results] == [""]
+    assert [(row["id"], row["day"]) for row in intake.rows.sort("id").collect()] == [(0, ("x",)), (1, None)]
