@@ -73,6 +73,32 @@ def test_an_entity_that_its_old_scope_omits_first_is_deleted_and_returns() -> Ca
     )
 
 
+@rule("S27")
+@case
+def test_a_snapshot_of_an_old_scope_does_not_prevent_a_later_delete() -> Case:
+    """The file of S1 omits shopper 1, who is in S2 by then; the file of S2 does so a day later."""
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | scope | id     | store |
+            | 1        | 2024-01-01 | S1    | 1      | S1    |
+            | 1        | 2024-01-01 | S1    | 2      | S1    |
+            | 2        | 2024-01-02 | S2    | 1      | S2    |
+            | 3        | 2024-01-03 | S1    | 2      | S1    |
+            | 4        | 2024-01-04 | S2    | no row |       |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | 2024-01-02   |
+        | 1  | S2    | 2024-01-02     | 2024-01-04   |
+        | 2  | S1    | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
 @rule("S19", "S27")
 @case
 def test_a_late_snapshot_moves_an_entity_out_of_the_scope_that_omits_it() -> Case:
