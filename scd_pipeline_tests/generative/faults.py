@@ -244,18 +244,6 @@ _SNAPSHOTS = (
         ),
     ),
     _fault(
-        "absence_of_another_scope_ends_the_assertion_of_existence",
-        "S27",
-        "shopper pass, shopper halves",
-        _in("existence.with_existence", replaced(operand("IN_SCOPE_BEFORE", "CHANNEL"), "F.lit(True)")),
-    ),
-    _fault(
-        "snapshots_of_attribute_scopes_are_complete",
-        "S19",
-        "shopper halves",
-        _in("snapshots.snapshots_to_recheck", dropped(operand("has_attribute_scope"))),
-    ),
-    _fault(
         "former_values_of_an_attribute_scope_are_ignored",
         "S27",
         "shopper pass, shopper halves",

@@ -199,7 +199,7 @@ SHOPPER = declare(
     sources:
       pos:
         snapshot: {scope: store}           # a delivery covers the shoppers of some stores
-        feed: {effective_at: time, deletes: "op = 'D'"}
+        feed: {effective_at: time, deletes: "op = 'D'", updates: partial}
         bad_row_limit: 0.5
     attributes:
       store: 2

@@ -155,6 +155,51 @@ def test_a_late_change_moves_an_entity_into_the_scope_that_omits_it() -> Case:
     )
 
 
+@rule("S19", "S27")
+@case
+def test_an_entity_that_returns_without_a_scope_belongs_to_that_of_its_last_value() -> Case:
+    """By the late file shopper 1 is deleted and returns in S2, so that the file of 6 January deletes it again.
+
+    The file of 3 January is complete, and still what is before it has an effect after it.
+    """
+    return Case(
+        SHOPPER,
+        snapshots(
+            """
+            | delivery | at         | id | store | name |
+            | 1        | 2024-01-01 | 1  | S1    | Ann  |
+            | 1        | 2024-01-01 | 2  | S1    | Bob  |
+            | 3        | 2024-01-03 | 3  | S2    | Cid  |
+            | 4        | 2024-01-04 | 2  | S1    | Bob  |
+            """,
+            source="pos",
+        ),
+        feed(
+            """
+            | delivery | id | time       | op | name |
+            | 5        | 1  | 2024-01-05 |    | Anna |
+            """,
+            source="pos",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | store | name |
+            | 6        | 2024-01-06 | 3  | S2    | Cid  |
+            | 2        | 2024-01-02 | 1  | S2    | Ann  |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | id | store | effective_from | effective_to |
+        | 1  | S1    | 2024-01-01     | 2024-01-02   |
+        | 1  | S2    | 2024-01-02     | 2024-01-03   |
+        | 1  | S2    | 2024-01-05     | 2024-01-06   |
+        | 2  | S1    | 2024-01-01     | OPEN         |
+        | 3  | S2    | 2024-01-03     | OPEN         |
+        """,
+    )
+
+
 @rule("S27", "S34")
 @case
 def test_the_withdrawal_of_a_move_leaves_the_entity_in_its_old_scope() -> Case:
