@@ -23,7 +23,7 @@ _UNAVAILABLE = "__debezium_unavailable_value"
 
 
 def _unavailable_values() -> tuple[str, ...]:
-    """Return the placeholders as texts, and those of arrays and maps as JSON."""
+    """Return the placeholders as texts: an array or a map as its JSON text."""
     content = _UNAVAILABLE.encode()
     binary = (b64encode(content).decode(), content.hex())
     element_of_uuids = str(UUID(bytes=md5(content, usedforsecurity=False).digest(), version=3))

@@ -190,6 +190,11 @@ class Dimension:
         return ColumnLayout(names, open_end, self.has_windows)
 
     @property
+    def is_of_fact(self) -> bool:
+        """Whether this is a fact as a dimension (`Fact.as_dimension`), which has derived attributes."""
+        return any(attribute.derived for attribute in self.attributes)
+
+    @property
     def has_deleted_versions(self) -> bool:
         """Whether a delete opens a version of its own (S18)."""
         return self.has_windows and self.deleted_rows == "new_version"

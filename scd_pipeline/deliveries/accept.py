@@ -159,9 +159,9 @@ def _versions_after_rejected(to_read: Sequence[PendingDelivery], intake: IntakeR
 def _overlap_groups(
     measured: Sequence[PendingDelivery], stored: Sequence[Batch], dimension: Dimension
 ) -> Mapping[DeliveryKey, object]:
-    """Return what the snapshots that the retire guard cannot decide about independently of each other share.
+    """Return the group of each snapshot; the retire guard decides about snapshots of different groups independently.
 
-    Those whose scopes are attributes are one group, even if no two scopes have a common value: a rejected snapshot
+    Snapshots whose scopes are attributes are one group, even if no two scopes have a common value: a rejected snapshot
     leaves the entities that it would have moved in the scopes of others, and so changes what these would retire.
     """
     snapshots = [delivery.batch for delivery in measured if delivery.batch.is_snapshot]

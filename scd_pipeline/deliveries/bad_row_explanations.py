@@ -30,9 +30,9 @@ _MAX_EXPLAINED = 10
 def explain_bad_rows(
     spark: SparkSession, dimension: Dimension, deliveries: Sequence[Delivery], results: Sequence[BatchResult]
 ) -> tuple[BatchResult, ...]:
-    """Return the results; those of the last deliveries with too many bad rows have the reason that all lines show.
+    """Return the results. Of the last deliveries with too many bad rows, they have the reason that all lines show.
 
-    A result remains as it is if the lines show none, or cannot be read any more.
+    A result remains as it is if the lines show no reason, or cannot be read any more.
 
     Args:
         spark: The session.
@@ -43,8 +43,9 @@ def explain_bad_rows(
     explained: list[BatchResult] = []
     counts: Counter[str] = Counter()
     for delivery, result in zip(reversed(deliveries), reversed(results), strict=True):
-        counts[result.source] += result.code == "BAD_ROWS"
-        is_explained = result.code == "BAD_ROWS" and counts[result.source] <= _MAX_EXPLAINED
+        has_bad_rows = result.code == "BAD_ROWS"
+        counts[result.source] += has_bad_rows
+        is_explained = has_bad_rows and counts[result.source] <= _MAX_EXPLAINED
         explained.append(_explained(spark, dimension, delivery, result) if is_explained else result)
     return tuple(reversed(explained))
 

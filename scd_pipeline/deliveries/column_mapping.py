@@ -13,14 +13,13 @@ from pyspark.sql import types as T
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration.debezium import ENVELOPE, UNAVAILABLE_VALUES
-from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns
+from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns, names_in_path
 from scd_pipeline.deliveries.named_columns import named_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
 from scd_pipeline.deliveries.row_fields import RowFields, inner_type
 from scd_pipeline.expressions import any_of, quote_name
 
 _PATH = re.compile(r"`?(?P<column>\w+)`?(?P<steps>(?:\.`?\w+`?|\['[^'\\]+'\])+)")
-_STEP = re.compile(r"\.`?(\w+)`?|\['([^'\\]+)'\]")
 
 _TypedColumn = tuple[DeclaredColumn, T.DataType]
 
@@ -296,8 +295,7 @@ def names_in_expressions(source: Source, channel: Snapshot | Feed) -> frozenset[
 def _path(expression: str) -> tuple[str, ...]:
     """Return the column and the names inside of it if an expression is such a path, as `a.b` or `a['b']`; else none."""
     match = _PATH.fullmatch(expression.strip())
-    steps = _STEP.findall(match["steps"]) if match else []
-    return (match["column"], *(name or key for name, key in steps)) if match else ()
+    return names_in_path(match) if match else ()
 
 
 def _fields_in(expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:

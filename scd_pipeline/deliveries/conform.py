@@ -388,8 +388,7 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
     required = {attribute.name for attribute in dimension.attributes if attribute.required}
     columns, problems, nulled, left_out, cleared = [], [], [F.lit(0)], [], []
     null_is_missing = not _is_null_not_provided(channel)
-    is_fact = any(attribute.derived for attribute in dimension.attributes)
-    advice = _IF_A_FACT_LACKS if is_fact else _IF_A_DIMENSION_LACKS
+    advice = _IF_A_FACT_LACKS if dimension.is_of_fact else _IF_A_DIMENSION_LACKS
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
         result = column.cast(source.timezone)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value

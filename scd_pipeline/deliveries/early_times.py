@@ -1,7 +1,7 @@
 """Warn of times that a declared unit makes implausibly early, such as seconds that are read as milliseconds (S4).
 
-The times are those of the rows, or of a fact its event times: other attributes may have early times, such as birthdays.
-The query that counts the rows of a delivery finds the earliest.
+It reads the times of rows and the event times of facts. Other attributes, such as birthdays, may have early times. The
+query that counts the rows of a delivery finds the earliest.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ _PLAUSIBLE = datetime(1990, 1, 1, tzinfo=timezone.utc)
 
 def event_time_unit(dimension: Dimension) -> tuple[str, str] | None:
     """Return the event time of a fact and the declared unit that reads it; None for a dimension, or without a unit."""
-    is_fact = any(attribute.derived for attribute in dimension.attributes)
-    for attribute in dimension.attributes:
+    for attribute in dimension.attributes if dimension.is_of_fact else ():
         unit = dimension.existence_source.column(attribute.name).unit
-        if is_fact and attribute.required and attribute.type == "timestamp" and unit:
+        if attribute.required and attribute.type == "timestamp" and unit:
             return attribute.name, unit
     return None
 
 
 def early_time_warnings(dimension: Dimension, accepted: Sequence[PendingDelivery]) -> tuple[LoadWarning, ...]:
     """Return a warning for each delivery with a time before 1990 that was read by a declared unit."""
-    warnings = []
+    warnings, event_time = [], event_time_unit(dimension)
     for delivery in accepted:
         times: dict[str, datetime | None] = {}
-        if event_time := event_time_unit(dimension):
+        if event_time:
             times["columns.{}.unit: {}".format(*event_time)] = delivery.earliest_event
         if delivery.channel.effective_at_unit and not _is_personal_time(delivery, dimension):
             times[f"effective_at_unit: {delivery.channel.effective_at_unit}"] = delivery.batch.earliest

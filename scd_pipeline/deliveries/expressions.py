@@ -19,8 +19,10 @@ from scd_pipeline.expressions import col
 DELETES, ROWS = "_deletes", "_rows"
 """The names of a channel's conditions `deletes` and `rows` among the expressions of columns."""
 _NO_OBJECT = "INVALID_EXTRACT_BASE_FIELD_TYPE"
-_PATH = re.compile(r"(?<![\w.'`])`?(?P<column>\w+)`?(?P<steps>(?:\.`?[^\W\d]\w*`?(?!\s*\()|\['[^'\\]+'\])+)")
-_STEP = re.compile(r"\.`?(\w+)`?|\['([^'\\]+)'\]")
+_PATH_IN_EXPRESSION = re.compile(
+    r"(?<![\w.'`])`?(?P<column>\w+)`?(?P<steps>(?:\.`?[^\W\d]\w*`?(?!\s*\()|\['[^'\\]+'\])+)"
+)
+_STEP_OF_PATH = re.compile(r"\.`?(\w+)`?|\['([^'\\]+)'\]")
 _UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 
 
@@ -96,7 +98,7 @@ def objects_of_nulls(
     if error.getCondition() != _NO_OBJECT or not names:
         return {}
     texts = [*_declared_expressions(source, channel, dimension).values(), channel.deletes, channel.rows]
-    paths = [_path(match) for text in texts if text for match in _PATH.finditer(text)]
+    paths = [names_in_path(match) for text in texts if text for match in _PATH_IN_EXPRESSION.finditer(text)]
     inner = {name: [path[1:] for path in paths if path[0].lower() == name.lower()] for name in names}
     candidates = [name for name, each in inner.items() if each]
     if not candidates:
@@ -105,8 +107,9 @@ def objects_of_nulls(
     return {name: _object_type(inner[name]) for name in candidates if counts is not None and not counts[name]}
 
 
-def _path(match: re.Match[str]) -> tuple[str, ...]:
-    return (match["column"], *(name or key for name, key in _STEP.findall(match["steps"])))
+def names_in_path(match: re.Match[str]) -> tuple[str, ...]:
+    """Return the column of a path and the names inside of it: the groups `column` and `steps` of a match."""
+    return (match["column"], *(name or key for name, key in _STEP_OF_PATH.findall(match["steps"])))
 
 
 def _object_type(paths: Iterable[Sequence[str]]) -> T.StructType:

@@ -320,7 +320,7 @@ def _error(code: str, dimension: Dimension, field: str, problem: str, fix: str) 
 
 def _undeclared_attribute(dimension: Dimension, name: str, evidence: str) -> ValidationError:
     problem = f"{evidence}, which is not declared"
-    if any(attribute.derived for attribute in dimension.attributes):  # a fact
+    if dimension.is_of_fact:
         tables = f"{dimension.name} and {dimension.name}{LOG_SUFFIX}"
         fix = f"declare the measure or the role again, or drop {tables} and load all deliveries"
         return _error("TABLE_HAS_ATTRIBUTE", dimension, "measures", problem, fix)
