@@ -84,7 +84,7 @@ soak: setup ## Compare 1,008 random scenarios on Spark with the oracle, in parts
 	$(PY) -m scd_pipeline_tests.generative.soak $(ARGS)
 
 .PHONY: mutants
-mutants: setup ## Mutation tests: random scenarios must detect each mutant of the engine; in parts as above
+mutants: setup ## Mutation tests: random scenarios, or a test, must detect each mutant; in parts as above
 	$(PY) -m scd_pipeline_tests.generative.mutants $(ARGS)
 
 .PHONY: bench

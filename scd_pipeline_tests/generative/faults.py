@@ -2,7 +2,8 @@
 
 Each is a mutation of one or more functions (`mutations`). A slot is a shape and a way of loading ("store halves"); with
 "redeclared", each of its scenarios delivers some batches under the first declaration (S20), otherwise none. With
-"changing", closed versions are in a history table that has only the columns that change (S11).
+"changing", closed versions are in a history table that has only the columns that change (S11). A fault that shows in
+few random scenarios names a test that detects it instead.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
-from scd_pipeline_tests.generative.journal import engine_modules
+from scd_pipeline_tests.generative.journal import ROOT, engine_modules
 from scd_pipeline_tests.generative.mutations import (
     Mutated,
     Mutation,
@@ -38,17 +40,24 @@ from scd_pipeline_tests.generative.mutations import (
 
 @dataclass(frozen=True)
 class Fault:
-    """A named fault; `slots` are those in which it should show soonest."""
+    """A named fault, with the slots in which it should show soonest, or with the id of a test that shows it."""
 
     name: str
     rule: str
     slots: tuple[str, ...]
     mutated: tuple[Mutated, ...]
+    test: str = ""
+
+    @property
+    def test_file(self) -> Path:
+        """The file of its test."""
+        return ROOT / self.test.partition("::")[0]
 
     @property
     def journal_name(self) -> str:
-        """Its name, and a checksum that distinguishes it from an earlier fault of that name."""
-        return f"{self.name} {zlib.crc32(repr(self).encode()):08x}"
+        """Its name, and a checksum that distinguishes it from an earlier fault of that name, or one of other tests."""
+        content = repr(self).encode() + (self.test_file.read_bytes() if self.test else b"")
+        return f"{self.name} {zlib.crc32(content):08x}"
 
     @cached_property
     def patch(self) -> Patch:
@@ -62,6 +71,10 @@ class Fault:
 
 def _fault(name: str, rule: str, slots: str, *mutated: Mutated) -> Fault:
     return Fault(name, rule, tuple(slots.split(", ")), mutated)
+
+
+def _tested(name: str, rule: str, test: str, *mutated: Mutated) -> Fault:
+    return Fault(name, rule, (), mutated, f"scd_pipeline_tests/{test}")
 
 
 def _in(function: str, mutation: Mutation) -> Mutated:
@@ -318,10 +331,11 @@ _SNAPSHOTS = (
         "partner pass, machine pass",
         _in("expressions.position_order", renamed(call("desc_nulls_first"), "asc_nulls_first")),
     ),
-    _fault(
+    _tested(
         "presence_by_the_lowest_sequence",
         "S4",
-        "partner pass, machine pass",
+        "semantics/test_s04_business_time.py"
+        "::test_an_entity_returns_with_the_values_of_its_row_with_the_highest_position[engine]",
         _in("expressions.position_order", renamed(call("desc_nulls_last"), "asc_nulls_last")),
     ),
     _fault(
@@ -466,10 +480,10 @@ _REVISIONS = (
         "customer halves, country halves, store halves, partner halves",
         _in("decisions._content", dropped(item("at"))),
     ),
-    _fault(
+    _tested(
         "retry_is_a_revision",
         "S34",
-        "customer double, country double",
+        "semantics/test_s34_revisions.py::test_other_content_under_the_same_revision_is_rejected[engine]",
         _in("decisions._decide", replaced(condition("rank"), "False")),
     ),
     _fault(
@@ -493,10 +507,10 @@ _LOG = (
         "customer halves, country halves",
         _in("differences._resolve_rechecks", replaced(argument("otherwise", "NO_OP"), '"delete"')),
     ),
-    _fault(
+    _tested(
         "no_op_not_stored",
         "S27",
-        "customer halves, country halves",
+        "semantics/test_s30_sources.py::test_absence_from_another_source_asserts_nothing[engine]",
         _in("differences._without_implied", replaced(argument("otherwise"), '_ | (F.col(KIND) == "no_op")')),
     ),
     _fault(
@@ -542,10 +556,11 @@ _LOG = (
         "customer halves, country halves",
         _in("differences._resolve_rechecks", dropped(argument("isin", "removed"))),
     ),
-    _fault(
+    _tested(
         "rechecks_of_new_batches_only",
         "S34",
-        "customer halves, country halves",
+        "semantics/test_s34_revisions.py"
+        "::test_an_unchanged_snapshot_becomes_a_change_after_the_one_before_it_is_revised[engine]",
         _in("differences._changed_keys", unchained(call("unionByName"))),
     ),
     _fault(

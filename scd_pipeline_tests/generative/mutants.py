@@ -2,8 +2,9 @@
 
 A mutant has one of the named faults. It is killed by the first difference from the oracle, or by an error that the
 engine raises; the engine without the fault shows no difference in the same scenarios. A mutant gets at most 300
-scenarios, and survives if they call none of its mutated functions. Results are stored in `.long_runs/mutants.jsonl`.
-Faults that no longer apply to the engine are listed before anything runs.
+scenarios, and survives if they call none of its mutated functions. A few faults name a test instead: it must fail with
+the fault, and pass without. Results are stored in `.long_runs/mutants.jsonl`. Faults that no longer apply to the engine
+are listed before anything runs.
 
 Exit codes: 0: every mutant was killed; 1: some survived, a fault does not apply or is not called, or the engine itself
 differs; 3: the run is not complete.
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from scd_pipeline_tests.generative import mutated_test
 from scd_pipeline_tests.generative.comparison import Expected, differences, expected
 from scd_pipeline_tests.generative.faults import FAULTS, Fault
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
@@ -32,8 +34,9 @@ GROUPS = (30, 90, 90, 90)
 """Scenarios that are tried at once: few at first, as most faults show soon; 300 in all."""
 FIRST_SEED = 500_000
 ENGINE_DIFFERS = "the engine without a fault differs"
-NOT_CALLED = "the scenarios call no mutated function"
-NOT_KILLED = (ENGINE_DIFFERS, NOT_CALLED)
+NOT_CALLED = "the scenarios or the test call no mutated function"
+TEST_DOES_NOT_RUN = "the test does not run"
+NOT_KILLED = (ENGINE_DIFFERS, NOT_CALLED, TEST_DOES_NOT_RUN)
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,8 @@ class Hunt:
 
     def killed(self, fault: Fault) -> tuple[int, str]:
         """Return how many scenarios ran, and what killed the mutant, or why nothing can; empty if it survived."""
+        if fault.test:
+            return 0, killed_by_test(fault)
         tried, is_called = 0, False
         for slot, group in _groups(fault):
             if difference := self.differs_without_a_fault(slot, group):
@@ -115,6 +120,16 @@ class Hunt:
             if difference and is_called:
                 return tried, f"{slot}: {difference}"
         return tried, "" if is_called else NOT_CALLED
+
+
+def killed_by_test(fault: Fault) -> str:
+    """Return how its test fails with the fault, or why it cannot show it; empty if it passes."""
+    code, last_line = mutated_test.run(fault.test)
+    if code != mutated_test.PASSED:
+        return f"{ENGINE_DIFFERS}: {last_line}"
+    code, last_line = mutated_test.run(fault.test, fault.name)
+    texts = {mutated_test.PASSED: "", mutated_test.FAILED: last_line, mutated_test.NOT_CALLED: NOT_CALLED}
+    return texts.get(code, f"{TEST_DOES_NOT_RUN}: {last_line}")
 
 
 def _groups(fault: Fault) -> Iterator[tuple[str, int]]:
@@ -130,11 +145,18 @@ def problems(faults: list[Fault]) -> list[str]:
             _ = fault.patch
             for slot in fault.slots:
                 Slot.parse(slot)
+            if fault.test and not _has_test(fault):
+                texts.append(f"{fault.name}: there is no test {fault.test}")
         except DoesNotApply as error:
             texts.append(f"{fault.name}: {error}")
         except (KeyError, ValueError):
             texts.append(f"{fault.name}: unknown slot in {', '.join(fault.slots)}")
     return texts
+
+
+def _has_test(fault: Fault) -> bool:
+    name = fault.test.partition("::")[2].partition("[")[0]
+    return fault.test_file.is_file() and f"def {name}(" in fault.test_file.read_text()
 
 
 def main(arguments: list[str]) -> int:
@@ -173,7 +195,8 @@ def run(chosen: list[Fault], minutes: float) -> int:
             killed = bool(difference) and not difference.startswith(NOT_KILLED)
             journal.add(fault.journal_name, scenarios=tried, difference=difference, killed=killed)
             first_line = difference.partition("\n")[0]
-            print(f"{fault.name} ({fault.rule}): {tried} scenarios, {first_line or 'SURVIVED'}", flush=True)
+            shown_by = fault.test.rpartition("::")[2] or f"{tried} scenarios"
+            print(f"{fault.name} ({fault.rule}): {shown_by}, {first_line or 'SURVIVED'}", flush=True)
     return report(chosen, journal)
 
 
