@@ -13,7 +13,6 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.early_times import early_time_warnings
-from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
@@ -32,7 +31,7 @@ from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
 from scd_pipeline.load.rows import RowActions, plan_row_actions
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
-from scd_pipeline.load.session_settings import RunningLoad
+from scd_pipeline.load.session_settings import STORED_PER_DELIVERED, RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
 
 
@@ -204,13 +203,16 @@ def build_plan(
         progress=progress,
         applied=applied_state(state, deliveries),
     )
-    read_limit = _record_limit(state, intake, fact_keys)
+    stored_limit = _stored_limit(state, fact_keys)
 
     def expect_shuffled(limit: int | None) -> None:
-        if running is not None:
-            running.expect_records(read=read_limit, shuffled=read_limit if fact_keys else limit)
+        if running is None or stored_limit is None:
+            return
+        read = stored_limit // STORED_PER_DELIVERED + intake.row_count
+        all_records = stored_limit + intake.row_count
+        running.expect_records(read=read, shuffled=all_records if fact_keys or limit is None else limit)
 
-    expect_shuffled(read_limit)
+    expect_shuffled(None)
     comparison = compare_with_log(warehouse, state, intake, expect_shuffled)
     actions = plan_row_actions(warehouse, state, comparison, fact_keys)
     intake = comparison.intake
@@ -245,12 +247,10 @@ def build_plan(
     )
 
 
-def _record_limit(state: StoredState, intake: IntakeResult, fact_keys: FactKeys | None) -> int | None:
-    """Return an upper bound of the records that the load reads of a table or writes to it; None if unknown."""
+def _stored_limit(state: StoredState, fact_keys: FactKeys | None) -> int | None:
+    """Return an upper bound of the stored records of each table that the load scans; None if unknown."""
     sizes = [state.log.commit.stored_records, *(fact_keys.log_sizes if fact_keys else ())]
-    if None in sizes:
-        return None
-    return max(size or 0 for size in sizes) + intake.row_count
+    return None if None in sizes else max(size or 0 for size in sizes)
 
 
 def _step_records(

@@ -69,7 +69,7 @@ def as_in_production(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> It
 def test_many_records_are_loaded_by_generated_code_in_several_partitions(
     as_in_production: SparkSession, warehouse: Path
 ) -> None:
-    """A change of each entity, then an earlier one, which splits each first version."""
+    """A change of each entity, then an earlier one, which splits each first version, and a change of one entity."""
     during = set()
 
     def remember(message: str) -> None:
@@ -81,6 +81,9 @@ def test_many_records_are_loaded_by_generated_code_in_several_partitions(
         changes = [(f"c{number}", month, city) for month, city in months.items() for number in range(MANY)]
         load(opened, CUSTOMER, [feed(name, *changes)], progress=remember)
     assert during == {tuple(PRODUCTION.values())}
+    during.clear()
+    load(opened, CUSTOMER, [feed("three", ("c1", 4, "Kiel"))], progress=remember)
+    assert {code for code, *_ in during} == {"false"}, "few rows, whatever the tables have"
     columns = ("city", "effective_from", "effective_to", "current_flag", "version")
     rows = opened.table(CUSTOMER.name).read().groupBy(*columns).agg(F.countDistinct("id").alias("entities"))
     assert_same_rows(
@@ -88,7 +91,9 @@ def test_many_records_are_loaded_by_generated_code_in_several_partitions(
         | city | effective_from | effective_to | current_flag | version | entities |
         | Rome | 2024-01-01     | 2024-02-01   | false        | 1       | {MANY}   |
         | Bonn | 2024-02-01     | 2024-03-01   | false        | 2       | {MANY}   |
-        | Oslo | 2024-03-01     | OPEN         | true         | 3       | {MANY}   |
+        | Oslo | 2024-03-01     | OPEN         | true         | 3       | {MANY - 1} |
+        | Oslo | 2024-03-01     | 2024-04-01   | false        | 3       | 1        |
+        | Kiel | 2024-04-01     | OPEN         | true         | 4       | 1        |
         """,
         rows.toArrow().to_pylist(),
     )

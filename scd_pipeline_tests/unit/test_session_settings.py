@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.load.session_settings import running_load
 
 PARTITIONS, CODE = "spark.sql.shuffle.partitions", "spark.sql.codegen.wholeStage"
+STATE_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
 
 
 class Conf(dict[str, str]):
@@ -79,6 +80,13 @@ def test_read_records_decide_on_code_and_shuffled_ones_on_partitions(
     assert session.conf == {PARTITIONS: "200"}
 
 
+def test_every_load_reads_the_state_of_tables_in_few_partitions(session: Session) -> None:
+    session.conf[STATE_PARTITIONS] = "50"
+    with running_load(spark(session)):
+        assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "2"}
+    assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "50"}
+
+
 def test_settings_follow_what_is_known_of_the_load(session: Session) -> None:
     """The number of the records that are shuffled is known only after the log was read."""
     with running_load(spark(session)) as load:
@@ -130,4 +138,4 @@ def test_settings_that_cannot_be_restored_are_restored_by_the_next_load(session:
     assert few(session) == FEW
     session.conf.is_lost = False
     with running_load(spark(session)):
-        assert session.conf == {PARTITIONS: "200"}
+        assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "2"}
