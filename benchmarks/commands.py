@@ -97,6 +97,7 @@ class Project:
             "SCD_WAREHOUSE": str(self.warehouse),
             "SCD_DECLARATIONS": str(self.declarations),
             "SCD_REMOTE": self.remote,
+            "SCD_SERVER": "off",
             "DAGSTER_HOME": "",
             "PYTHONPATH": str(_ROOT),
         }

@@ -438,8 +438,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "SERVER_UNREACHABLE": Condition(
         "cannot connect ({reason}); expected a running Spark Connect server",
-        "start the server, or omit --remote and SCD_REMOTE: `scd dev` then starts a server, and other commands use an "
-        "embedded Spark",
+        "start the server, or omit --remote and SCD_REMOTE: commands then start a server in the background",
     ),
     "SERVER_HANDSHAKE": Condition(
         "the server accepts connections, but {reason}; expected a Spark Connect server {expected}",
@@ -457,6 +456,11 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "SERVER_ENDED": Condition(
         "the Spark Connect server ended while it started; expected it to run", "fix the error in its log:\n{log}"
+    ),
+    "SERVER_FOLDER_SHARED": Condition(
+        "other users can access the folder, or it belongs to one of them; expected a folder of this user with mode "
+        "700, as it contains the token of the Spark Connect server in the background",
+        "remove it, or set SCD_SERVER=off",
     ),
     "SERVER_TIMEOUT": Condition(
         "the Spark Connect server did not answer at {url} in time and was stopped; expected it to accept connections",

@@ -77,8 +77,19 @@ class Environment:
         ),
     )
     remote: str = field(
-        metadata=_variable("SCD_REMOTE", "address of a Spark Connect server, `sc://host:port`", "an embedded Spark"),
+        metadata=_variable(
+            "SCD_REMOTE",
+            "address of a Spark Connect server, `sc://host:port`, or `background`",
+            "commands use the server in the background, Python and Dagster an embedded Spark",
+        ),
         repr=False,
+    )
+    server: str = field(
+        metadata=_variable(
+            "SCD_SERVER",
+            "`off`: commands start no Spark Connect server in the background",
+            "they do, except where `CI` or `SPARK_REMOTE` is set",
+        ),
     )
     schema: str | None = field(
         metadata=_variable(
@@ -158,6 +169,12 @@ class Environment:
     def cache_folder(self) -> Path:
         """The folder of the downloads and of running servers."""
         return self.home or self._user_home / ".cache" / "scd_pipeline"
+
+    @property
+    def has_background_server(self) -> bool:
+        """Whether commands start a server in the background, and use it, if no server is configured."""
+        is_elsewhere = any(self.variables.get(name) for name in ("CI", "SPARK_REMOTE"))
+        return self.server.casefold() != "off" and not is_elsewhere
 
     @property
     def maven_local_repository(self) -> Path:

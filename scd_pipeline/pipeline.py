@@ -52,7 +52,8 @@ class Pipeline:
     Args:
         warehouse: The folder of the tables, or the address of a bucket; it is created by the first load.
         spark: A session of your own, with Delta and the time zone UTC.
-        remote: The address of a Spark Connect server, such as `sc://host:port`.
+        remote: The address of a Spark Connect server, such as `sc://host:port`; `background` for the one that the
+            commands of `scd` share, which is started if it does not run.
         schema: The schema of the session's catalog that has the tables, such as `sales` or `main.sales`; by default
             they are in the folder.
         schemas: Other schemas for some kinds of tables: `changes`, `audit`, `keys`, `history`.
@@ -445,8 +446,8 @@ def _start() -> tuple[SparkSession, Callable[[], None] | None]:
 
 def _connect(remote: str) -> tuple[SparkSession, Callable[[], None]]:
     """Return a session at a Spark Connect server, and what stops it."""
-    spark = session.open_spark(remote, Environment.from_env())
-    return spark, spark.stop
+    spark = session.open_spark(remote, Environment.from_env(), report=_log.info)
+    return spark, lambda: session.disconnect(spark)
 
 
 # Arguments

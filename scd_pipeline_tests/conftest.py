@@ -90,6 +90,7 @@ class GroupsInIds:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["SCD_SERVER"] = "off"  # a command of a test leaves no server behind
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(GroupsInIds())
 

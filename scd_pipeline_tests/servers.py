@@ -80,10 +80,7 @@ def find_server(folder: Path, conf: Mapping[str, str] | None = None) -> server.S
 
 def stop_servers(folder: Path, conf: Mapping[str, str] | None = None) -> int:
     """Stop the folder's servers, also those in use; with settings, only a server with these. Return how many ran."""
-    running = [(state, process) for state in _states(folder, conf) if (process := server.running_server(state))]
-    for state, process in running:
-        server.stop_server(state, process)
-    return len(running)
+    return sum(server.stop_server(state) for state in _states(folder, conf))
 
 
 def _states(folder: Path, conf: Mapping[str, str] | None) -> list[Path]:

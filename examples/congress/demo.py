@@ -49,7 +49,8 @@ _SILENT_SECONDS, _POLL_SECONDS = 10.0, 1.0
 def main() -> int:
     """Run the demo and return its exit code."""
     try:
-        run(Settings.resolve({"declarations": str(EXAMPLE)}, Environment.from_env()), print_line)
+        environment = Environment.from_env({**os.environ, "SCD_SERVER": "off"})  # one process loads and shows
+        run(Settings.resolve({"declarations": str(EXAMPLE)}, environment), print_line)
     except ScdError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

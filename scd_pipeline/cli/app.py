@@ -25,7 +25,7 @@ from scd_pipeline.exit_codes import ExitCode
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Load": (loads.load, loads.plan),
     "Query": (queries.as_of, queries.history, queries.audit, queries.bad_rows, queries.sql),
-    "Operate": (health.status, health.check, checklist.checklist, health.repair, machine.dev),
+    "Operate": (health.status, health.check, checklist.checklist, health.repair, machine.dev, machine.server),
     "Set up": (machine.setup, machine.doctor, project.init, project.json_schema, project.completion, project.version),
 }
 

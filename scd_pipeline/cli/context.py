@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from scd_pipeline.cli.console import progress
+from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.render import FORMATS, Output, resolve_format
 from scd_pipeline.declaration.source import is_address
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
-from scd_pipeline.errors import ScdError, UsageError
+from scd_pipeline.errors import ScdError, SetupError, UsageError
+from scd_pipeline.spark.remote import BACKGROUND
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,7 +79,7 @@ class Settings:
 
     @contextlib.contextmanager
     def open(self, *, quick: bool = True, declared: Sequence[str] = ()) -> Iterator[Warehouse]:
-        """Open the warehouse, on an embedded Spark or on the configured server.
+        """Open the warehouse, on the configured server, or on the one in the background, or on an embedded Spark.
 
         Args:
             quick: Compile less, for commands with few queries.
@@ -89,15 +90,31 @@ class Settings:
         """
         from scd_pipeline.spark import session
 
-        with progress("connecting to Spark" if self.remote else "starting Spark"):
-            spark = session.open_spark(self.remote, self.environment, quick=quick)
+        spark = self._open_spark(quick=quick)
         try:
             yield self._warehouse(spark, declared)
         finally:
-            # An embedded session ends with this process, whose only session it is.
-            if self.remote:
-                with contextlib.suppress(Exception):
-                    spark.stop()
+            session.disconnect(spark)  # an embedded session ends with this process
+
+    def _open_spark(self, *, quick: bool) -> SparkSession:
+        """Return a session at the configured server, else at the server in the background, else an embedded one."""
+        from scd_pipeline.spark import session
+
+        lines: list[str] = []
+        is_own_choice = not self.remote and self.environment.has_background_server
+        try:
+            with progress("connecting to Spark"):
+                remote = BACKGROUND if is_own_choice else self.remote
+                return session.open_spark(remote, self.environment, quick=quick, report=lines.append)
+        except (SetupError, OSError) as error:
+            if not is_own_choice:
+                raise
+            lines = [f"an embedded Spark is used, not a Spark Connect server in the background: {error}"]
+            with progress("starting Spark"):
+                return session.open_spark("", self.environment, quick=quick)
+        finally:
+            for line in lines:
+                report(line)
 
     def _warehouse(self, spark: SparkSession, declared: Sequence[str]) -> Warehouse:
         from scd_pipeline.delta.warehouse import Warehouse
@@ -218,7 +235,7 @@ _COMMON = (
         metavar="URL",
         expose_value=False,
         callback=_store,
-        help="Spark Connect server, sc://host:port  [env: SCD_REMOTE; default: embedded Spark].",
+        help="Spark Connect server, sc://host:port  [env: SCD_REMOTE; default: one in the background].",
     ),
     click.option(
         "--warehouse",

@@ -1,4 +1,4 @@
-"""`scd dev`: Dagster's web interface next to a Spark Connect server that stays warm; both end together.
+"""`scd dev`: Dagster's web interface next to a Spark Connect server that stays warm.
 
 Runs use the server through SCD_REMOTE, so that none of them starts its own JVM.
 """
@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.cli.console import Report
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark.configuration import spark_conf
+from scd_pipeline.spark import background
 from scd_pipeline.spark.installation import find_installation
-from scd_pipeline.spark.remote import redacted_address, require_server
-from scd_pipeline.spark.server import connect_server
+from scd_pipeline.spark.remote import BACKGROUND, redacted_address, require_server
 
 if TYPE_CHECKING:
     from scd_pipeline.cli.context import Settings
@@ -53,10 +52,7 @@ def run(settings: Settings, *, port: int, code_location: str, report: Report) ->
     home = dagster_home(settings.environment.variables, Path.cwd())
     with _spark(settings, report) as url:
         environ = environment(settings, url, home)
-        address = redacted_address(url)
-        report(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {address}")
-        if not settings.remote:
-            report(f"in other terminals: export SCD_REMOTE={address}")
+        report(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {redacted_address(url)}")
         report(f"the web interface will be at http://127.0.0.1:{port}; Ctrl-C ends everything")
         return _serve(command(Path.cwd(), port, code_location), environ)
 
@@ -112,18 +108,22 @@ def _workspace(folder: Path) -> Path | None:
 
 @contextlib.contextmanager
 def _spark(settings: Settings, report: Report) -> Iterator[str]:
-    """Yield the address of the configured server, or of one that is started, and stopped after its last user."""
-    if settings.remote:
+    """Yield the address of the configured server, or use the one in the background.
+
+    Where commands use none in the background, it ends with its last user.
+    """
+    if settings.remote not in ("", BACKGROUND):
         require_server(settings.remote)
         yield settings.remote
         return
-    installed = find_installation(settings.environment)
-    report("starting a Spark Connect server")
-    conf = spark_conf(jars=installed.jars)
-    servers = settings.environment.cache_folder / "servers" / "dev"
-    with connect_server(servers, conf, java_home=installed.java_home) as url:
-        yield url
-        report("stopping the Spark Connect server")
+    report("connecting to the Spark Connect server in the background, which is started if it does not run")
+    lease = background.lease(settings.environment, find_installation(settings.environment))
+    try:
+        yield BACKGROUND
+    finally:
+        lease.release()
+        if not settings.environment.has_background_server:
+            background.stop_unused_servers(settings.environment)
 
 
 def _serve(arguments: list[str], environ: Mapping[str, str]) -> int:

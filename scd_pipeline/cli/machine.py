@@ -55,6 +55,26 @@ def doctor(settings: Settings, *, start_spark: bool) -> int:
 
 
 @click.command()
+@click.argument("action", type=click.Choice(["status", "stop"]), default="status")
+@with_settings
+def server(settings: Settings, *, action: str) -> None:
+    """Show or stop the Spark Connect server that commands start in the background."""
+    from scd_pipeline.spark import background
+    from scd_pipeline.texts import pluralize
+
+    if action == "stop":
+        print(f"stopped {pluralize(background.stop_servers(settings.environment), 'server')}")
+        return
+    running = background.running_servers(settings.environment)
+    for each in running:
+        minutes = int(each.idle_seconds / 60)
+        use = f"idle for {minutes} of {background.IDLE_MINUTES} minutes" if each.idle_seconds else "in use"
+        print(f"{each.server.url}: process {each.server.pid}, {use}; log: {each.server.log}")
+    if not running:
+        print("no server runs")
+
+
+@click.command()
 @click.option("--port", type=int, default=3000, show_default=True, metavar="PORT", help="Port of the web interface.")
 @with_settings
 def dev(settings: Settings, *, port: int) -> int:

@@ -12,7 +12,7 @@ import click
 
 from scd_pipeline.cli.console import report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, limit_option, with_output, with_settings
-from scd_pipeline.cli.read_only import require_query
+from scd_pipeline.cli.read_only import require_query, with_absolute_paths
 from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.cli.spark_errors import query_errors
@@ -62,6 +62,8 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
         if not query:
             print("\n".join(queries.view_names(warehouse, facts)) or f"no table is in {warehouse.location} yet")
             return
+        if not settings.remote:
+            query = with_absolute_paths(query)
         queries.register(warehouse, facts=facts, query=query)
         with query_errors(lambda: queries.view_names(warehouse, facts), check=True):
             require_query(warehouse.spark, query)

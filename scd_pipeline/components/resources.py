@@ -24,12 +24,12 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import session
-from scd_pipeline.spark.remote import redacted_address
+from scd_pipeline.spark.remote import BACKGROUND, redacted_address
 
 REMOTE_VARIABLE = "SCD_REMOTE"
 _REMOTE = (
-    "Address of a Spark Connect server, sc://host:port; one with a token as dg.EnvVar. Empty: an embedded Spark "
-    "session in the process of the run."
+    "Address of a Spark Connect server, sc://host:port; one with a token as dg.EnvVar; `background` for the one that "
+    "the commands of scd share. Empty: an embedded Spark session in the process of the run."
 )
 _REMOTE_OR_VARIABLE = f"{_REMOTE} Not set: the value of {REMOTE_VARIABLE} in the environment of the run."
 _SPARK_CONFIG = "Further Spark settings of an embedded session; they override the defaults of scd_pipeline."
@@ -61,6 +61,11 @@ def _setting(value: Any) -> str:
     return os.environ[variable]
 
 
+def _address(remote: str, spark_config: Mapping[str, Any]) -> str:
+    """Return the address to use: the server in the background has no settings of one resource."""
+    return "" if remote == BACKGROUND and spark_config else remote
+
+
 class DeltaSparkResource(LazyPySparkResource):
     """A lazy Spark session with Delta's settings; it can be used wherever a LazyPySparkResource is expected.
 
@@ -81,14 +86,15 @@ class DeltaSparkResource(LazyPySparkResource):
 
     def _init_session(self) -> None:
         if self._spark_session is None:
-            embedded = {} if self.remote else self.spark_config
+            remote = _address(self.remote, self.spark_config)
+            embedded = {} if remote else self.spark_config
             extra = {str(name): _setting(value) for name, value in embedded.items()}
-            self._spark_session = session.open_spark(self.remote, Environment.from_env(), extra=extra)
+            self._spark_session = session.open_spark(remote, Environment.from_env(), extra=extra)
 
     def disconnect(self) -> None:
         """Stop a session at a server. An embedded session stays, as others in the process may use it."""
         if self.remote and self._spark_session is not None:
-            self._spark_session.stop()
+            session.disconnect(self._spark_session)
             self._spark_session = None
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
@@ -144,7 +150,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     @property
     def address(self) -> str:
         """The address of the Spark Connect server, which may contain a token; empty for an embedded session."""
-        return Environment.from_env().remote if self.remote is None else self.remote
+        return _address(Environment.from_env().remote if self.remote is None else self.remote, self.spark_config)
 
     def open(self) -> Warehouse:
         """Return the warehouse; the first call starts the Spark session.
@@ -159,7 +165,8 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     def spark_description(self) -> str:
         """The kind of the Spark session and its server without a token, for the log of a run."""
         server = redacted_address(self.address)
-        return f"the Spark Connect server {server}" if server else "an embedded Spark session"
+        name = "in the background" if server == BACKGROUND else server
+        return f"the Spark Connect server {name}" if server else "an embedded Spark session"
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
         """Disconnect at the end of a run; Dagster calls it."""

@@ -8,6 +8,9 @@ import ssl
 
 from scd_pipeline.errors import SetupError
 
+BACKGROUND = "background"
+"""The address that stands for the server of this user in the background."""
+
 _DEFAULT_PORT = 15002
 # PySpark repeats the parts of an address that it cannot parse, also a token. So it only gets addresses that match.
 _ADDRESS = re.compile(
@@ -23,12 +26,12 @@ _TRUST_CERTIFICATE = (
 
 
 def redacted_address(url: str) -> str:
-    """Return the host and port of an address for display; the empty string for an empty address.
+    """Return the host and port of an address for display; an empty address, and `background`, as they are.
 
     No part of a malformed address is shown, as any part of it may be a token.
     """
-    if not url:
-        return ""
+    if url in ("", BACKGROUND):
+        return url
     server = _host_and_port(url)
     return "sc://{}:{}".format(*server) if server else "a malformed address (not shown, as it may contain a token)"
 

@@ -1,7 +1,7 @@
 """Spark Connect servers that several processes share.
 
-A server belongs to a folder. Processes that name the same folder and settings share one server. The last one to leave
-stops it.
+A server belongs to a folder. Processes that name the same folder and settings share one server. Each user of a server
+holds a lock, which ends with its process.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import IO
 
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark.configuration import LOOPBACK
 from scd_pipeline.spark.launch import launch_environment, spark_home
 
 _SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_PORT_SETTING = "spark.connect.grpc.binding.port"
+_STATE = "server.json"
+_USERS = "users.lock"
 _STOP_SECONDS = 20
 _PORT_ATTEMPTS = 3
 _LOG_LINES = 20
@@ -31,11 +35,12 @@ _LOG_LINES = 20
 
 @dataclass(frozen=True)
 class Server:
-    """A running Spark Connect server."""
+    """A running Spark Connect server; `token` is empty if it requires none."""
 
     pid: int
     url: str
     log: str
+    token: str = field(default="", repr=False)
 
     @property
     def port(self) -> int:
@@ -43,25 +48,67 @@ class Server:
         return int(self.url.rsplit(":", 1)[1])
 
 
+@dataclass(frozen=True)
+class Lease:
+    """The use of a server by this process; it ends with `release`, or with the process.
+
+    `is_new` is whether this lease has started the server.
+    """
+
+    server: Server
+    is_new: bool
+    users: IO[str] = field(repr=False)
+
+    def release(self) -> None:
+        """End the use; the server continues to run."""
+        if not self.users.closed:
+            os.utime(self.users.fileno())
+            self.users.close()
+
+
 @contextlib.contextmanager
 def connect_server(
     folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
 ) -> Iterator[str]:
-    """Yield the URL of the folder's server with these settings. Start a server if none runs.
-
-    Users hold a lock that ends with their process. The last one stops the server.
+    """Yield the URL of the folder's server with these settings. Start a server if none runs; the last user stops it.
 
     Raises:
         SetupError: The server ended while it started, or did not answer within `wait_seconds`.
     """
     state = state_folder(folder, conf)
-    with (state / "users.lock").open("w") as users:
+    with contextlib.ExitStack() as stack:
+        stack.callback(stop_if_unused, state)
+        lease = lease_server(state, conf, java_home=java_home, wait_seconds=wait_seconds)
+        stack.callback(lease.release)
+        yield lease.server.url
+
+
+def lease_server(
+    state: Path, conf: Mapping[str, str], *, java_home: Path | None, token: str = "", wait_seconds: float = 120
+) -> Lease:
+    """Use the server of a state folder. Start a server if none runs.
+
+    Args:
+        state: The folder, as in `state_folder`.
+        conf: Spark's settings.
+        java_home: The JAVA_HOME of Spark; None is that of the environment.
+        token: The token that a started server requires of its clients; empty for none.
+        wait_seconds: How long to wait for a server that starts.
+
+    Raises:
+        SetupError: As `connect_server`.
+    """
+    users = (state / _USERS).open("a")
+    try:
         fcntl.flock(users, fcntl.LOCK_SH)
-        try:
-            yield _find_or_launch(state, conf, java_home, wait_seconds).url
-        finally:
-            fcntl.flock(users, fcntl.LOCK_UN)
-            _stop_if_unused(state, users.fileno())
+        os.utime(users.fileno())
+        with start_lock(state):
+            running = running_server(state)
+            server = running or _replace(state, conf, java_home, token, wait_seconds)
+        return Lease(server, running is None, users)
+    except BaseException:
+        users.close()
+        raise
 
 
 # -- the state of a server
@@ -75,45 +122,82 @@ def state_folder(folder: Path, conf: Mapping[str, str]) -> Path:
     return state
 
 
+@contextlib.contextmanager
+def start_lock(state: Path) -> Iterator[None]:
+    """Wait until no other process starts the server of a state folder, and prevent others from starting it."""
+    with (state / "start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def running_server(state: Path) -> Server | None:
     """Return the server that a state folder describes; None if it does not run."""
+    server = _stored_server(state)
+    return server if server and is_running(server) and _accepts_connections(server.port) else None
+
+
+def seconds_since_use(state: Path) -> float:
+    """Return for how long no process has used the server of a state folder, by this machine's clock."""
+    users = state / _USERS
+    with contextlib.suppress(BlockingIOError), _exclusive_use(state):
+        return max(0.0, time.time() - users.stat().st_mtime)
+    os.utime(users)  # its user may be killed, and then cannot record until when it used the server
+    return 0.0
+
+
+def _stored_server(state: Path) -> Server | None:
+    file = state / _STATE
     try:
-        stored = json.loads((state / "server.json").read_text(encoding="utf-8"))
-        server = Server(stored["pid"], stored["url"], stored["log"])
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        server = Server(stored["pid"], stored["url"], stored["log"], stored.get("token", ""))
+        return server if file.stat().st_uid == os.getuid() else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return server if _is_server_process(server.pid) and _accepts_connections(server.port) else None
 
 
 def _write_state(state: Path, server: Server) -> None:
-    draft = state / f"server.json.{os.getpid()}"
-    draft.write_text(json.dumps(asdict(server)), encoding="utf-8")
-    draft.replace(state / "server.json")
+    draft = state / f"{_STATE}.{os.getpid()}"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(asdict(server), file)
+    draft.replace(state / _STATE)
 
 
-def _find_or_launch(state: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float) -> Server:
-    with (state / "start.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        server = running_server(state) or _launch(state, conf, java_home, wait_seconds)
-        _write_state(state, server)
-        return server
+@contextlib.contextmanager
+def _exclusive_use(state: Path) -> Iterator[None]:
+    """Hold the lock of the users of a server, which makes new users wait.
+
+    Raises:
+        BlockingIOError: A process uses the server.
+    """
+    with (state / _USERS).open("a") as users:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 # -- start
 
 
-def _launch(state: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float) -> Server:
+def _replace(state: Path, conf: Mapping[str, str], java_home: Path | None, token: str, wait_seconds: float) -> Server:
+    """Start a server in place of one that does not answer, if there is one."""
+    if unresponsive := _stored_server(state):
+        end_server(unresponsive)
+    server = _launch(state, conf, java_home, token, wait_seconds)
+    _write_state(state, server)
+    return server
+
+
+def _launch(state: Path, conf: Mapping[str, str], java_home: Path | None, token: str, wait_seconds: float) -> Server:
     """Start a server and wait until it answers. Use another port if another process has taken the first one."""
     log = state / "server.log"
     deadline = time.monotonic() + wait_seconds
     for _ in range(_PORT_ATTEMPTS):
         port = free_port()
-        server = Server(_spawn(state, conf, java_home, port, log), f"sc://{LOOPBACK}:{port}", str(log))
+        server = Server(_spawn(conf, java_home, token, port, log), f"sc://{LOOPBACK}:{port}", str(log), token)
         try:
             if _wait_until_ready(server, deadline):
                 return server
         except BaseException:  # also an interrupt: no later start would detect the process
-            _end_process(server.pid)
+            end_server(server)
             raise
         if "Address already in use" not in _read_log(log):
             break
@@ -127,7 +211,7 @@ def _wait_until_ready(server: Server, deadline: float) -> bool:
         SetupError: The server neither answered nor ended before the deadline.
     """
     while time.monotonic() < deadline:
-        if _has_ended(server.pid):
+        if _has_ended(server):
             return False
         if _accepts_connections(server.port):
             return True
@@ -135,27 +219,42 @@ def _wait_until_ready(server: Server, deadline: float) -> bool:
     raise SetupError("SERVER_TIMEOUT", server.log, url=server.url, log=_log_tail(Path(server.log)))
 
 
-def _spawn(state: Path, conf: Mapping[str, str], java_home: Path | None, port: int, log: Path) -> int:
+def _spawn(conf: Mapping[str, str], java_home: Path | None, token: str, port: int, log: Path) -> int:
     """Start the process of a server, detached from this process. Return its id."""
     command = [str(spark_home() / "bin" / "spark-submit"), "--class", _SERVER_CLASS]
     connect_conf = {
         "spark.connect.grpc.binding.address": LOOPBACK,
-        "spark.connect.grpc.binding.port": str(port),
+        _PORT_SETTING: str(port),
         "spark.port.maxRetries": "0",
     }
     for name, value in {**conf, **connect_conf}.items():
         command += ["--conf", f"{name}={value}"]
+    environ = launch_environment(os.environ, java_home)
+    # Other users of the machine can read the arguments of a process, but not its environment.
+    environ |= {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token} if token else {}
+    return start_detached([*command, "spark-internal"], environ, log)
+
+
+def start_detached(command: Sequence[str], environ: Mapping[str, str], log: Path, keep_open: Sequence[int] = ()) -> int:
+    """Start a process that outlives this process and its terminal. Return its id.
+
+    Args:
+        command: The command line.
+        environ: The environment variables.
+        log: The file of its output, in whose folder it runs.
+        keep_open: File descriptors that it inherits.
+    """
     # The shell ends at once, so that no process has to wait for the end of the server.
-    background = '"$@" >"$0" 2>&1 </dev/null & echo $!'
     shell = subprocess.run(
-        ["/bin/sh", "-c", background, str(log), *command, "spark-internal"],
-        cwd=state,
-        env=launch_environment(os.environ, java_home),
+        ["/bin/sh", "-c", '"$@" >"$0" 2>&1 </dev/null & echo $!', str(log), *command],
+        cwd=log.parent,
+        env=environ,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
         start_new_session=True,
         preexec_fn=_restore_termination,
+        pass_fds=keep_open,
     )
     return int(shell.stdout)
 
@@ -184,51 +283,53 @@ def _log_tail(log: Path) -> str:
 # -- end
 
 
-def _stop_if_unused(state: Path, users: int) -> None:
-    try:
-        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return
-    if server := running_server(state):
-        stop_server(state, server)
+def stop_if_unused(state: Path) -> None:
+    """Stop the server of a state folder unless a process uses it."""
+    with contextlib.suppress(BlockingIOError), _exclusive_use(state):
+        stop_server(state)
 
 
-def stop_server(state: Path, server: Server) -> None:
-    """Stop the server of a state folder, used or not."""
-    _end_process(server.pid)
-    (state / "server.json").unlink(missing_ok=True)
+def stop_server(state: Path) -> bool:
+    """Stop the server of a state folder, used or not. Return whether one ran."""
+    server = _stored_server(state)
+    is_stopped = server is not None and is_running(server)
+    if server is not None:
+        end_server(server)
+    (state / _STATE).unlink(missing_ok=True)
+    return is_stopped
 
 
-def _end_process(pid: int) -> None:
+def end_server(server: Server) -> None:
     """Terminate a server's process, and kill it if it has not ended in time."""
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal_number)
+        if is_running(server):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(server.pid, signal_number)
         deadline = time.monotonic() + _STOP_SECONDS
-        while _is_server_process(pid) and time.monotonic() < deadline:
+        while is_running(server) and time.monotonic() < deadline:
             time.sleep(0.05)
-        if not _is_server_process(pid):
+        if not is_running(server):
             return
 
 
-def _is_server_process(pid: int) -> bool:
-    """Return whether the process is a Connect server: ids are reused, and ended processes may remain as zombies."""
+def is_running(server: Server) -> bool:
+    """Return whether the process is this server: ids are reused, and ended processes may remain as zombies."""
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+        command = Path(f"/proc/{server.pid}/cmdline").read_text(encoding="utf-8", errors="replace")
     except OSError:
         if Path("/proc/self").exists():
             return False
-        ps = ["ps", "-p", str(pid), "-o", "command="]
+        ps = ["ps", "-ww", "-p", str(server.pid), "-o", "command="]
         command = subprocess.run(ps, capture_output=True, text=True, check=False).stdout
-    return _SERVER_CLASS in command
+    return _SERVER_CLASS in command and f"{_PORT_SETTING}={server.port}" in command
 
 
-def _has_ended(pid: int) -> bool:
+def _has_ended(server: Server) -> bool:
     """Return whether the process has ended, by two checks: while it becomes Java it has no command line."""
-    if _is_server_process(pid):
+    if is_running(server):
         return False
     time.sleep(0.1)
-    return not _is_server_process(pid)
+    return not is_running(server)
 
 
 def _accepts_connections(port: int) -> bool:

@@ -9,26 +9,31 @@ import signal
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, spark_conf
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline.spark.launch import launch_environment
-from scd_pipeline.spark.remote import redacted_address, require_server
+from scd_pipeline.spark.remote import BACKGROUND, redacted_address, require_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client import DefaultChannelBuilder
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 """The variable by which all functions of PySpark in a process address a Spark Connect server."""
-_connected: weakref.WeakSet[SparkSession] = weakref.WeakSet()
-"""The sessions at Spark Connect servers, as PySpark does not list them."""
+_connected: weakref.WeakKeyDictionary[SparkSession, Callable[[], object]] = weakref.WeakKeyDictionary()
+"""The sessions at Spark Connect servers, as PySpark does not list them, and what ends the use of their servers."""
 _FUNCTION_CLASSES = ("functions", "org.apache.spark.sql.functions", "PythonUtils")
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
+
+
+def _ignore(line: str) -> None:
+    pass
 
 
 def local_spark(
@@ -87,21 +92,73 @@ def connect_spark(url: str) -> SparkSession:
         SetupError: The address is malformed, no server answers at it, or this process has an embedded session.
     """
     require_server(url)
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    return _connect(DefaultChannelBuilder(url), redacted_address(url), lambda: None)
+
+
+def background_spark(
+    environment: Environment, *, installation: Installation | None = None, report: Callable[[str], None] = _ignore
+) -> SparkSession:
+    """Return a new session at the server of this user in the background, which is started if it does not run.
+
+    Args:
+        environment: The environment variables, which name the installed Java and jars.
+        installation: Java and jars, if the caller has found them.
+        report: Receives a line if the server is started.
+
+    Raises:
+        SetupError: The server does not start, Java or jars are missing, or this process has an embedded session.
+    """
+    from scd_pipeline.spark import background
+
+    _require_no_embedded_session(BACKGROUND)
+    lease = background.lease(environment, installation or find_installation(environment))
+    if lease.is_new:
+        report(
+            f"started a Spark Connect server in the background for later commands; it ends after "
+            f"{background.IDLE_MINUTES} idle minutes, or by `scd server stop`"
+        )
+    try:
+        from scd_pipeline.spark.loopback import LoopbackChannelBuilder
+
+        channel = LoopbackChannelBuilder(lease.server.url, lease.server.token)
+        return _connect(channel, BACKGROUND, lease.release)
+    except BaseException:
+        lease.release()
+        raise
+
+
+def _connect(channel: DefaultChannelBuilder, address: str, release: Callable[[], None]) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-    if SparkContext._active_spark_context is not None:
-        raise SetupError("SESSION_IS_EMBEDDED", redacted_address(url))
-
+    _require_no_embedded_session(address)
     _disable_query_logs()
-    spark = SparkSession.builder.remote(url).create()
-    if url.startswith(f"sc://{LOOPBACK}:"):
+    os.environ[_CONNECT_MODE] = "1"
+    spark = cast("SparkSession", ConnectSession.builder.channelBuilder(channel).create())
+    if channel.host == LOOPBACK:
         # A server of this machine that refuses connections has ended: retry for half a minute, not for ten.
         spark.client.set_retry_policies([DefaultPolicy(max_retries=12, max_backoff=3000)])
-    _connected.add(spark)
+    _connected[spark] = weakref.finalize(spark, release)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     return spark
+
+
+def _require_no_embedded_session(address: str) -> None:
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        raise SetupError("SESSION_IS_EMBEDDED", address)
+
+
+def disconnect(spark: SparkSession) -> None:
+    """Stop a session at a Spark Connect server, and end the use of the server. An embedded session is not stopped."""
+    release = _connected.get(spark)
+    if release is not None:
+        with contextlib.suppress(Exception):  # the server may have ended
+            spark.stop()
+        release()
 
 
 def open_spark(
@@ -111,18 +168,22 @@ def open_spark(
     installation: Installation | None = None,
     quick: bool = False,
     extra: Mapping[str, str] | None = None,
+    report: Callable[[str], None] = _ignore,
 ) -> SparkSession:
     """Return a session at a Spark Connect server, or the one that is embedded in this process.
 
     Args:
-        remote: The address of the server; empty for an embedded session.
+        remote: The address of the server; `background` for the one of this user; empty for an embedded session.
         environment: The environment variables, which name the installed Java and jars.
-        installation: Java and jars of an embedded session, if the caller has found them.
+        installation: Java and jars, if the caller has found them.
         quick, extra: See `configuration.spark_conf`; for an embedded session.
+        report: As in `background_spark`.
 
     Raises:
-        SetupError: As `connect_spark`, or as `find_installation` and `local_spark`.
+        SetupError: As `connect_spark` or `background_spark`, or as `find_installation` and `local_spark`.
     """
+    if remote == BACKGROUND:
+        return background_spark(environment, installation=installation, report=report)
     if remote:
         return connect_spark(remote)
     installed = installation or find_installation(environment)

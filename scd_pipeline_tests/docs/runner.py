@@ -18,7 +18,7 @@ from unittest import mock
 from scd_pipeline_tests.docs import commands
 from scd_pipeline_tests.docs.blocks import Block, blocks
 
-INHERITED = ("SCD_HOME",)
+INHERITED = ("SCD_HOME", "SCD_SERVER")
 """Variables of this package that a page's commands get from the test's environment."""
 
 NOT_RUN = ("make", "pip")

@@ -45,6 +45,11 @@ def test_the_environment_names_the_warehouse(tmp_path: Path, monkeypatch: pytest
         (lambda: WarehouseResource(path="/x"), "the Spark Connect server sc://127.0.0.1:1"),
         (lambda: WarehouseResource(path="/x", remote=""), "an embedded Spark session"),
         (lambda: WarehouseResource(path="/x", remote="sc://other:2"), "the Spark Connect server sc://other:2"),
+        (lambda: WarehouseResource(path="/x", remote="background"), "the Spark Connect server in the background"),
+        (
+            lambda: WarehouseResource(path="/x", remote="background", spark_config={"spark.driver.memory": "4g"}),
+            "an embedded Spark session",
+        ),
     ],
 )
 def test_the_server_of_the_environment_is_used_unless_another_is_configured(

@@ -19,41 +19,8 @@ from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import server
 from scd_pipeline_tests.servers import find_server, stop_servers
 
-SERVER = """
-import pathlib, re, socket, sys, time
-mode = pathlib.Path(__file__).with_name("mode")
-behaviour = mode.read_text()
-print("one line of the log", flush=True)
-if behaviour == "fails":
-    sys.exit("no such jar")
-if behaviour == "port in use":
-    mode.write_text("works")
-    sys.exit("java.net.BindException: Address already in use")
-if behaviour == "mute":
-    time.sleep(60)
-port = int(re.search(r"binding.port=(\\d+)", " ".join(sys.argv))[1])
-with socket.create_server(("127.0.0.1", port)) as listener:
-    while True:
-        listener.accept()[0].close()
-"""
-
 CONF = {"spark.master": "local[1]"}
 OTHER = {"spark.master": "local[2]"}
-
-
-@pytest.fixture
-def mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that sets how the fake server behaves."""
-    home = tmp_path / "spark"
-    (home / "bin").mkdir(parents=True)
-    (home / "server.py").write_text(SERVER)
-    submit = home / "bin" / "spark-submit"
-    submit.write_text(f'#!/bin/sh\nenv > {home}/environ\nexec {sys.executable} {home}/server.py "$@"\n')
-    submit.chmod(0o755)
-    monkeypatch.setattr(server, "spark_home", lambda: home)
-    file = home / "mode"
-    file.write_text("works")
-    return file
 
 
 @pytest.fixture
@@ -162,7 +129,7 @@ def test_an_interrupted_start_leaves_no_server(servers: Path, mode: Path, monkey
     monkeypatch.setattr(server, "_wait_until_ready", interrupt)
     with pytest.raises(KeyboardInterrupt), server.connect_server(servers, CONF, java_home=None):
         pass
-    assert not server._is_server_process(started[0].pid)
+    assert not server.is_running(started[0])
 
 
 def test_a_port_in_use_is_replaced_by_another_port(servers: Path, mode: Path) -> None:
