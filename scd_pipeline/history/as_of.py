@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.expressions import all_of, col, quote_name
+from scd_pipeline.expressions import all_of, col
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, open_end
 
@@ -40,35 +40,17 @@ def key_as_of(
         tolerance: The largest age that a version may have at the time of the row; by default any.
 
     Returns:
-        The same number of rows, because windows do not overlap (S2). The key is -1 if the business key is NULL or
-        unknown, or if no version is in force. Without windows the row of an entity is always in force (S33).
+        The same number of rows, because windows do not overlap (S2): a row with several versions would be repeated. The
+        key is -1 if the business key is NULL or unknown, or if no version is in force. Without windows the row of an
+        entity is always in force (S33).
     """
     condition = is_in_force(dimension, keys=keys, time=time)
     if tolerance is not None:
         condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
     joined = rows.join(version_windows(versions, dimension), condition, "left")
-    surrogate_key = F.coalesce(F.col(VERSION_KEY), F.lit(UNKNOWN_KEY)).alias(name)
-    names = rows.columns if name in rows.columns else [*rows.columns, name]
-    return joined.select(*[surrogate_key if column == name else col(column) for column in names])
-
-
-def version_as_of(
-    rows: DataFrame, versions: DataFrame, dimension: Dimension, *, keys: Sequence[str], time: str, name: str
-) -> DataFrame:
-    """Add a struct with the key, the business key and the window of the version in force at the time of each row.
-
-    Arguments are those of `key_as_of`; the struct has the columns of `version_windows`, and is NULL if no version is in
-    force.
-    """
-    windows = version_windows(versions, dimension)
-    joined = rows.join(windows, is_in_force(dimension, keys=keys, time=time), "left")
-    version = F.when(F.col(VERSION_KEY).isNotNull(), F.struct(*windows.columns))
-    return joined.select(*[col(column) for column in rows.columns], version.alias(name))
-
-
-def key_of_version(version: str) -> Column:
-    """Return the surrogate key of the version in a column (`version_as_of`); -1 for NULL."""
-    return F.coalesce(col(version)[VERSION_KEY], F.lit(UNKNOWN_KEY))
+    surrogate_key = F.coalesce(F.col(VERSION_KEY), F.lit(UNKNOWN_KEY))
+    key_columns = [_key_column(number) for number, _ in enumerate(keys)]
+    return joined.withColumn(name, surrogate_key).drop(VERSION_KEY, *key_columns, _FROM, _TO)
 
 
 def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
@@ -82,7 +64,7 @@ def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
     )
 
 
-def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str, version: str = "") -> Column:
+def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str) -> Column:
     """Return whether a version (`version_windows`) has the business key of a row and is in force at the row's time.
 
     The window of a current version has no end, so it contains times after the open end too.
@@ -91,15 +73,12 @@ def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str, version
         dimension: The declaration.
         keys: The row's columns of the business key, in declared order.
         time: The row's column of the time.
-        version: The row's struct of the version (`version_as_of`); by default its columns are those of the row.
     """
-    prefix, moment = version and f"{quote_name(version)}.", col(time).cast("timestamp")
-    numbers = range(len(dimension.key_names))
-    same_key = [col(key) == F.col(prefix + _key_column(number)) for key, number in zip(keys, numbers, strict=True)]
-    in_window = [F.col(prefix + _FROM) <= moment]
+    moment, numbers = col(time).cast("timestamp"), range(len(dimension.key_names))
+    same_key = [col(key) == F.col(_key_column(number)) for key, number in zip(keys, numbers, strict=True)]
+    in_window = [F.col(_FROM) <= moment]
     if dimension.has_windows:
-        end = F.col(prefix + _TO)
-        in_window.append((end > moment) | (end == open_end(dimension)))
+        in_window.append((F.col(_TO) > moment) | (F.col(_TO) == open_end(dimension)))
     return all_of([*same_key, *in_window])
 
 

@@ -1,23 +1,22 @@
 """Invariants of a fact, each as a query for the rows that violate it.
 
-They are checked before each commit for the affected rows, and by `scd check` for the whole table.
+`scd check` checks the whole table. A load checks the affected rows before its commit by their grain alone: the as-of
+join that finds their keys repeats a row for which it finds several versions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Fact, Role
 from scd_pipeline.expressions import col, readable_key
-from scd_pipeline.frames import union_all, with_broadcast
+from scd_pipeline.frames import union_all
 from scd_pipeline.history.as_of import VERSION_KEY, is_in_force, version_windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.invariants.check_descriptions import (
     GRAIN_IS_UNIQUE,
     SURROGATE_KEYS_EXIST,
@@ -62,41 +61,6 @@ def keys_outside_window(rows: DataFrame, fact: Fact, versions: Versions) -> Data
 
     def violating(column: str, role: Role) -> DataFrame:
         return _not_in_force(rows, fact, role, column, versions[role.dimension.name])
-
-    return _in_each_role(rows, fact, SURROGATE_KEYS_FIT_EVENT_TIME, violating)
-
-
-def keys_unlike_versions(
-    rows: DataFrame,
-    fact: Fact,
-    versions: Mapping[str, DataFrame],
-    *,
-    matched: Mapping[str, str],
-    unknown: Mapping[str, int],
-) -> DataFrame:
-    """Return what `keys_outside_window` does, of facts that have the versions from which they got their keys.
-
-    Only facts with the unknown key are joined with a dimension.
-
-    Args:
-        rows: Facts with their keys and versions.
-        fact: The declaration.
-        versions: The rows of each dimension.
-        matched: The column of each version (`as_of.version_as_of`), by the column of its key.
-        unknown: An upper bound of the number of facts with the unknown key, by the column of the key.
-    """
-    grain = [col(key.name) for key in fact.grain]
-
-    def violating(column: str, role: Role) -> DataFrame:
-        is_unknown = col(column).eqNullSafe(F.lit(UNKNOWN_KEY))
-        in_force = partial(is_in_force, role.dimension, keys=role.key, time=fact.event_time)
-        fits = (col(column) == col(matched[column])[VERSION_KEY]) & in_force(version=matched[column])
-        differing = rows.where(~is_unknown & ~F.coalesce(fits, F.lit(False))).select(*grain)
-        without_version = rows.where(is_unknown).drop(*matched.values())
-        without_version = with_broadcast(without_version, unknown[column], len(dimension_schema(fact.as_dimension())))
-        windows = version_windows(versions[role.dimension.name], role.dimension)
-        in_window = windows.join(without_version, in_force())
-        return differing.unionByName(in_window.select(*grain))
 
     return _in_each_role(rows, fact, SURROGATE_KEYS_FIT_EVENT_TIME, violating)
 

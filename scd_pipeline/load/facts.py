@@ -27,12 +27,12 @@ from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import all_of, any_of, col
-from scd_pipeline.frames import checkpoint, empty_frame, union_all, with_broadcast
+from scd_pipeline.frames import checkpoint_with_counts, empty_frame, union_all, with_broadcast
 from scd_pipeline.history.actions import ACTION, REMOVE
-from scd_pipeline.history.as_of import key_of_version, version_as_of
+from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.history.schema import dimension_schema
-from scd_pipeline.invariants.facts import keys_unlike_versions
+from scd_pipeline.invariants.facts import duplicate_grain
 from scd_pipeline.load.log import changed_entities, changed_records, read_log
 
 _REKEYED = "_is_rekeyed"
@@ -183,24 +183,19 @@ class FactKeys:
         return None if with_flag is None else with_flag.where(F.col(_REKEYED)).drop(_REKEYED)
 
     def add_columns(self, rows: DataFrame) -> DataFrame:
-        """Add the surrogate key of each role at event time, and the version that has it."""
-        return with_keys(rows, self.fact, self._versions)
+        """Add the surrogate key of each role at event time; a row with several versions in force is repeated."""
+        for _, column, role in self.fact.keyed_roles:
+            dimension, time = role.dimension, self.fact.event_time
+            versions = self._rows(self.pinned[dimension.name])
+            rows = key_as_of(rows, versions, dimension, keys=role.key, time=time, name=column)
+        return rows
 
-    def violations(self, rows: DataFrame, unknown: Mapping[str, int]) -> DataFrame:
-        """Return invariant and key of the rows whose surrogate keys do not fit their event time.
+    def violations(self, rows: DataFrame) -> DataFrame:
+        """Return invariant and key of the rows of `add_columns` for which a role has several versions in force.
 
-        Args:
-            rows: Rows of `add_columns`.
-            unknown: The number of them with the key of the unknown member, by role.
+        They are found by their surrogate keys, as those of a dimension; this query names the invariant.
         """
-        versions = {column: version_column(column) for column in self.fact.key_columns}
-        limits = {column: unknown[role] for role, column, _ in self.fact.keyed_roles}
-        return keys_unlike_versions(rows, self.fact, self._versions, matched=versions, unknown=limits)
-
-    @property
-    def _versions(self) -> dict[str, DataFrame]:
-        """The rows of the dimensions by name; no rows of one without a table."""
-        return {name: self._rows(dimension) for name, dimension in self.pinned.items()}
+        return duplicate_grain(rows, self.fact, {})
 
     def _rows(self, pinned: PinnedDimension) -> DataFrame:
         if pinned.rows is not None:
@@ -294,8 +289,8 @@ def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> 
         changed.append(changed_entities(records, pinned.dimension).select(*keys))
     if not changed:
         return None
-    entities = checkpoint(union_all(changed).distinct() if len(changed) > 1 else changed[0])
-    return with_broadcast(entities, entities.count())
+    entities, counts = checkpoint_with_counts(union_all(changed).distinct(), {"entities": F.count(F.lit(1))})
+    return with_broadcast(entities, counts["entities"])
 
 
 def _with_reference(rows: DataFrame, role: Role, changed: DataFrame, flag: str) -> DataFrame:
@@ -305,17 +300,3 @@ def _with_reference(rows: DataFrame, role: Role, changed: DataFrame, flag: str) 
     keys = changed.select(*[col(key).alias(name) for key, name in pairs], F.lit(True).alias(flag))
     same = [col(column) == F.col(name) for column, name in zip(role.key, names, strict=True)]
     return rows.join(keys, all_of(same), "left").drop(*names)
-
-
-def with_keys(rows: DataFrame, fact: Fact, versions: Mapping[str, DataFrame]) -> DataFrame:
-    """Add for each role the version in force at event time (`version_column`), and its surrogate key."""
-    for _, column, role in fact.keyed_roles:
-        stored, version = versions[role.dimension.name], version_column(column)
-        rows = version_as_of(rows, stored, role.dimension, keys=role.key, time=fact.event_time, name=version)
-        rows = rows.withColumn(column, key_of_version(version))
-    return rows
-
-
-def version_column(key_column: str) -> str:
-    """Return the name of the column with the version of a key while a load computes its rows."""
-    return f"_version_of_{key_column}"

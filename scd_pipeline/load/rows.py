@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE, change_record_columns
@@ -23,7 +24,6 @@ from scd_pipeline.frames import (
     temporary_view,
     union_all,
     with_broadcast,
-    with_counts,
 )
 from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, UNCHANGED, compare_rows
 from scd_pipeline.history.batch import batches_in_effect
@@ -34,7 +34,11 @@ from scd_pipeline.history.last_versions import has_common_values, with_last_flag
 from scd_pipeline.history.row_windows import RowWindows
 from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.history.timeline import build_timeline, effective_records
-from scd_pipeline.invariants.check_descriptions import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
+from scd_pipeline.invariants.check_descriptions import (
+    GRAIN_IS_UNIQUE,
+    SURROGATE_KEYS_ARE_NOT_RESERVED,
+    SURROGATE_KEYS_ARE_UNIQUE,
+)
 from scd_pipeline.invariants.dimensions import (
     CHECK,
     KEY,
@@ -51,10 +55,6 @@ from scd_pipeline.load.state import StoredState
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """The invariants whose violation another `key_salt` resolves."""
 _MAX_SHOWN_VIOLATIONS = 20
-
-
-Counting: TypeAlias = Callable[[DataFrame, Mapping[str, Column]], tuple[DataFrame, dict[str, int]]]
-"""Counts the rows of a frame, and may compute them: `with_counts` or `checkpoint_with_counts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +92,26 @@ def plan_row_actions(
     recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
     if recomputed is None:
         return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
-    # A first load derives its versions from the delivered rows in one plan, which may be too deep to be compared too.
-    is_computed = fact_keys is not None or comparison.has_one_record_per_entity
-    after = _computed(recomputed.after, fact_keys) if is_computed else recomputed.after
-    before, after_with_flag = with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension)
-    compared = compare_rows(before, after_with_flag, dimension, has_last_flag=has_common_values(dimension))
-    # Without stored rows, the computed rows are those to open.
-    counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
-    counted = _count_actions(compared, key_columns, counting)
+    # Spark Connect limits the depth of a plan. A first load derives its versions from the delivered rows in one plan,
+    # and a fact may have many roles.
+    is_deep = fact_keys is not None or comparison.has_one_record_per_entity
+    with temporary_view(recomputed.after) if is_deep else nullcontext(recomputed.after) as after:
+        keyed = fact_keys.add_columns(after) if fact_keys else after
+        before, keyed = with_last_flag(recomputed.before, dimension), with_last_flag(keyed, dimension)
+        compared = compare_rows(before, keyed, dimension, has_last_flag=has_common_values(dimension))
+        counted = _count_actions(compared, key_columns)
     expected, actions = counted.rows.where(F.col(ACTION) != REMOVE), counted.rows.where(F.col(ACTION) != UNCHANGED)
     opened_count = counted.by_action.get(OPEN, 0)
     opened = with_broadcast(_versions(actions.where(F.col(ACTION) == OPEN), dimension), opened_count)
     assigned = _assigned_keys(warehouse, state, stored) if opened_count and state.rows is not None else None
-    violating = fact_keys.violations(after, counted.unknown) if fact_keys else None
-    assigned_count = _check_and_count_assigned(expected, opened, assigned, dimension, violating)
+    assigned_count = _check_and_count_assigned(expected, opened, assigned, dimension, fact_keys)
     new_keys = None
     if state.keys_are_listed and assigned is not None:
         new_keys = _new_keys(opened, assigned, dimension) if assigned_count else opened
     return RowActions(
         actions,
         counted.by_action,
-        counted.unknown_written,
+        counted.unknown_members,
         recomputed.records,
         new_keys,
         new_key_count=opened_count - assigned_count,
@@ -172,44 +171,30 @@ def _effective_records(records: DataFrame, dimension: Dimension, comparison: Com
     return checkpoint(effective_records(records, dimension, RowWindows(dimension), kinds))
 
 
-def _computed(rows: DataFrame, fact_keys: FactKeys | None) -> DataFrame:
-    """Return the rows, those of a fact with its surrogate keys, computed.
-
-    Spark Connect limits the depth of a plan: that of the rows and of their comparison together would come close to it.
-    """
-    if fact_keys is None:
-        return checkpoint(rows)
-    with temporary_view(rows) as viewed:
-        return checkpoint(fact_keys.add_columns(viewed))
-
-
 class _RowCounts(NamedTuple):
-    """Compared rows with their number by action, and those with the key of the unknown member by role.
+    """Compared rows, computed, with their number by action.
 
-    `unknown` counts all recomputed rows, `unknown_written` those that the load writes.
+    `unknown_members` is the number of those that the load writes with the key of the unknown member, by role.
     """
 
     rows: DataFrame
     by_action: dict[str, int]
-    unknown: dict[str, int]
-    unknown_written: dict[str, int]
+    unknown_members: dict[str, int]
 
 
-def _count_actions(compared: DataFrame, key_columns: Mapping[str, str], counting: Counting) -> _RowCounts:
-    """Count compared rows; `counting` computes them."""
-    is_unknown = {role: col(name) == UNKNOWN_KEY for role, name in key_columns.items()}
+def _count_actions(compared: DataFrame, key_columns: Mapping[str, str]) -> _RowCounts:
+    """Compute and count compared rows."""
     is_written = ~F.col(ACTION).isin(REMOVE, UNCHANGED)
-    rows, counts = counting(
-        compared,
-        {
-            **{action: F.count_if(F.col(ACTION) == action) for action in ACTIONS},
-            **{f"all {role}": F.count_if((F.col(ACTION) != REMOVE) & unknown) for role, unknown in is_unknown.items()},
-            **{f"written {role}": F.count_if(is_written & unknown) for role, unknown in is_unknown.items()},
-        },
+    by_action = {action: F.count_if(F.col(ACTION) == action) for action in ACTIONS}
+    unknown = {
+        f"unknown {role}": F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()
+    }
+    rows, counts = checkpoint_with_counts(compared, {**by_action, **unknown})
+    return _RowCounts(
+        rows,
+        {action: counts[action] for action in ACTIONS if counts[action]},
+        {role: counts[f"unknown {role}"] for role in key_columns},
     )
-    by_action = {action: counts[action] for action in ACTIONS if counts[action]}
-    of_all, of_written = ({role: counts[f"{which} {role}"] for role in key_columns} for which in ("all", "written"))
-    return _RowCounts(rows, by_action, of_all, of_written)
 
 
 def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> DataFrame:
@@ -292,7 +277,7 @@ def _check_and_count_assigned(
     opened: DataFrame,
     assigned: DataFrame | None,
     dimension: Dimension,
-    violating: DataFrame | None,
+    fact_keys: FactKeys | None,
 ) -> int:
     """Check the invariants of the recomputed rows before anything is written: by one query, if none is violated.
 
@@ -301,15 +286,14 @@ def _check_and_count_assigned(
         opened: Those of them that open a version.
         assigned: The surrogate keys that were ever assigned, with their versions; None if none can be assigned twice.
         dimension: The declaration.
-        violating: Invariant and key of rows whose columns in addition to those of the log may not be written; None
-            without such columns.
+        fact_keys: For a fact, its surrogate keys.
 
     Returns:
         The number of rows in `assigned` whose surrogate key an opened version has.
     """
-    others = [] if violating is None else [violating]
-    unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(expected, dimension), *others)]
-    counts = union_all(unnamed).agg(F.count(F.lit(1)).alias("violations"), F.lit(0).alias("assigned"))
+    others = [] if fact_keys is None else [fact_keys.violations(expected)]
+    unnamed = unnamed_violations(expected, dimension)
+    counts = unnamed.agg(F.count(F.lit(1)).alias("violations"), F.lit(0).alias("assigned"))
     if assigned is not None:
         # Of all keys only this column is read; the versions are compared if any is assigned already, which is rare.
         already_assigned = _with_keys_of(assigned.select(col(dimension.surrogate_key)), opened, dimension)
@@ -322,9 +306,11 @@ def _check_and_count_assigned(
         return assigned_count
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
-    broken = union_all([violations(expected, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
+    broken = union_all([*others, violations(expected, dimension)]).limit(_MAX_SHOWN_VIOLATIONS).collect()
     summary = "; ".join(sorted({f"{row[CHECK]}: {row[KEY]}" for row in broken}))
-    if any(row[CHECK] in _COLLISIONS for row in broken):
+    checks = {row[CHECK] for row in broken}
+    # A repeated fact has the surrogate key of the other one, which is no collision.
+    if GRAIN_IS_UNIQUE not in checks and not checks.isdisjoint(_COLLISIONS):
         details = {} if assigned is None else {"fix": _new_salt_of_existing_table(dimension)}
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary, **details)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)

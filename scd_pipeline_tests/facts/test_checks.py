@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.declaration import Fact, Role
+from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import InvariantViolated
-from scd_pipeline.expressions import col
-from scd_pipeline.history.as_of import version_as_of
 from scd_pipeline.load import facts
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
@@ -125,37 +121,21 @@ def test_checks_report_the_grain_of_damaged_facts(damaged: Warehouse) -> None:
 
 @pytest.mark.slow
 @rule("S23", "S24")
-def test_a_fact_with_an_invalid_surrogate_key_is_not_written(
-    played: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever the as-of join returns: another key, no version, or the version of another time."""
-    another = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"
+def test_a_fact_with_two_versions_in_force_is_not_written(played: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The as-of join repeats its row, so that its grain is not unique."""
+    another = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-07-07 | NULL | p | 9 |"
     before = [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")]
-    first = played.table("dim_player").read().where("version = 1").select("player_key").collect()[0][0]
+    pin = facts.pin
 
-    def constant_key(key: int) -> Callable[[str], Column]:
-        return lambda _: F.lit(key).cast("bigint")
+    def pin_overlapping(opened: Warehouse, dimension: Dimension) -> facts.PinnedDimension:
+        pinned = pin(opened, dimension)
+        assert pinned.rows is not None
+        return replace(pinned, rows=pinned.rows.withColumn("effective_to", F.to_timestamp(F.lit("2031-01-01"))))
 
-    def at_time(moment: str) -> Callable[..., DataFrame]:
-        def joined(rows: DataFrame, *tables: Any, keys: Any, time: str, name: str) -> DataFrame:
-            shifted = rows.withColumn("_other", col(time)).withColumn(time, F.to_timestamp(F.lit(moment)))
-            matched = version_as_of(shifted, *tables, keys=keys, time=time, name=name)
-            return matched.withColumn(time, F.col("_other")).drop("_other")
-
-        return joined
-
-    for function, replacement, column in (
-        ("key_of_version", constant_key(-1), "player_key"),
-        ("key_of_version", constant_key(first), "partner_key"),
-        ("version_as_of", at_time("1900-01-01"), "player_key"),
-        ("version_as_of", at_time("2031-01-01"), "player_key"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(facts, function, replacement)
-            with pytest.raises(
-                InvariantViolated, match=rf"INVARIANT_VIOLATED.*surrogate_keys_fit_event_time: play=4 \({column}\)"
-            ):
-                load(played, PLAY, [plays("2", another)])
+    with monkeypatch.context() as patch:
+        patch.setattr(facts, "pin", pin_overlapping)
+        with pytest.raises(InvariantViolated, match=r"INVARIANT_VIOLATED.*grain_is_unique: play=4;"):
+            load(played, PLAY, [plays("2", another)])
     assert [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")] == before
 
 

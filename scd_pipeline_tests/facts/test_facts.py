@@ -13,10 +13,8 @@ from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import InvariantViolated, UsageError
-from scd_pipeline.history.as_of import key_of_version
+from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, run
-from scd_pipeline.load import facts as load_facts
 from scd_pipeline.load.run import ingest_and_apply, load, plan, record
 from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline.operations.check import check_fact
@@ -181,9 +179,7 @@ def _joined_on_the_stored_key(played: Warehouse) -> set[int]:
 
 @pytest.mark.slow
 @rule("S23", "S33")
-def test_a_fact_of_two_dimensions_one_of_them_without_windows(
-    recorded: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fact_of_two_dimensions_one_of_them_without_windows(recorded: Warehouse) -> None:
     """Its one row is in force at all times; after it is removed, the facts have the key of the unknown member."""
     country = "| code | at         | op | name    |\n| at   | 2019-06-01 |    | Austria |"
     ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "1", frame=frame(country))])
@@ -202,14 +198,6 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(
         """,
         queries.with_dimensions(recorded, VISIT).select(*columns).toArrow().to_pylist(),
     )
-    visit = "| visit | at | player_id | country |\n| 3 | 2019-07-01 | p | at |"
-    third = Delivery("desk", "2", at=dt.datetime(2020, 1, 2), frame=frame(visit))
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            load_facts, "key_of_version", lambda name: F.lit(7) if "country" in name else key_of_version(name)
-        )
-        with pytest.raises(InvariantViolated, match=r"fit_event_time: visit=3 \(country_key\);"):
-            load(recorded, VISIT, [third])
     deletion = "| code | at         | op | name |\n| at   | 2019-09-01 | D  | NULL |"
     ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "2", frame=frame(deletion))])
     stale = queries.with_dimensions(recorded, VISIT).where("visit = 1").select("country_key", "country_name").collect()
