@@ -90,7 +90,7 @@ class Pipeline(Contestant):
             listed = list(files)
             for start in range(0, len(listed), work.base_chunk):
                 chunk = deliveries(site, listed[start : start + work.base_chunk])
-                load(warehouse(site), DECLARED[table], chunk).raise_if_rejected()
+                load(warehouse(site), DECLARED[table], chunk, has_facts=True).raise_if_rejected()
         # The capabilities of the server are probed once for each warehouse.
         _ = warehouse(site).capabilities
 
@@ -121,7 +121,8 @@ class Pipeline(Contestant):
 
     def load_files(self, work: Work, site: Site, files: Sequence[File]) -> None:
         """Load some deliveries in one load."""
-        load(warehouse(site), DECLARED[work.table], deliveries(site, files)).raise_if_rejected()
+        files_to_load, table = deliveries(site, files), DECLARED[work.table]
+        load(warehouse(site), table, files_to_load, has_facts=True).raise_if_rejected()
 
     def rows(self, work: Work, site: Site) -> DataFrame:
         self._check(work, site)

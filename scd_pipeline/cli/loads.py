@@ -113,7 +113,13 @@ def load(
             with progress(f"loading {item.name}", step, len(selected)) as task:
                 task(f"{item.name}: {pluralize(len(deliveries), 'delivery')}")
                 result = load_table(
-                    warehouse, item, deliveries, retry=retry, progress=task, warnings=available.warnings
+                    warehouse,
+                    item,
+                    deliveries,
+                    retry=retry,
+                    progress=task,
+                    warnings=available.warnings,
+                    has_facts=any(item in fact.dimensions for fact in facts),
                 )
                 create_views(warehouse, [item.name], facts, on_failure=warn)
             keys = _partition_keys(item, deliveries)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -19,7 +18,6 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.load.run import load as load_table
-from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline.queries import create_views
 
 _EXAMPLES = 8
@@ -38,7 +36,7 @@ def dimension_assets(
 
     Args:
         dimension: The declaration.
-        facts: The facts that reference the dimension. If there are any, its own step adds its reserved member, within
+        facts: The facts that reference the dimension. If there are any, its own step writes its reserved member, within
             the pool of its tables (S23). In a catalog it replaces their views.
         freshness: The freshness policy of change log and table.
         limits: When its sources are overdue, if there is a check of this (`overdue_check`).
@@ -65,11 +63,11 @@ def dimension_assets(
     ]
 
     def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
-        result = _load_table(warehouse, dimension, selection, run_id=run_id, retry=retry, progress=log)
+        result = _load_table(
+            warehouse, dimension, selection, run_id=run_id, retry=retry, progress=log, has_facts=bool(facts)
+        )
         audit = result.audit
         assert audit is not None, "the load of a dimension records its audit"
-        if facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id, retry=retry)):
-            result = replace(result, table_version=added.newest)
         create_views(warehouse, [dimension.name], facts, on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
         details = {**load_metadata.warnings(result), **load_metadata.examples(result, dimension, audit)}

@@ -19,7 +19,7 @@ from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.table_properties import property_texts
-from scd_pipeline.declaration.tables import table_names
+from scd_pipeline.declaration.tables import LOG_SUFFIX, table_names
 from scd_pipeline.declaration.times import EARLIEST_TIME, NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, to_datetime
 from scd_pipeline.errors import DeclarationWarning
 
@@ -167,6 +167,8 @@ class Dimension:
     @property
     def table_names(self) -> tuple[str, ...]:
         """The names of its tables, its own first; that of a history table only if it has one."""
+        if self.is_of_fact:
+            return (self.name, self.name + LOG_SUFFIX)
         return table_names(self.name, has_history=self.history_table)
 
     @property

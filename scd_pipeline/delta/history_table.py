@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM
@@ -33,6 +33,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError
 from scd_pipeline.expressions import col, quote_name, to_comparable
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
+from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import IS_LAST, without_common_values
 
 _REMOVED = f"s.{ACTION} = '{REMOVE}'"
@@ -76,7 +77,9 @@ def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
         table.set_properties(expected)
 
 
-def newest_versions(warehouse: Warehouse, name: str, stored: StoredDeclaration | None = None) -> AllVersions | None:
+def newest_versions(
+    warehouse: Warehouse, name: str, stored: StoredDeclaration | None = None, commit: PipelineCommit | None = None
+) -> AllVersions | None:
     """Return a dimension at its newest version, with the closed versions of its history table if it has one.
 
     For any other table this is `Table.newest`.
@@ -85,6 +88,7 @@ def newest_versions(warehouse: Warehouse, name: str, stored: StoredDeclaration |
         warehouse: The warehouse.
         name: The table.
         stored: The declaration that the dimension's table stores, if it was read already.
+        commit: As for `Table.newest`.
 
     Returns:
         The last commit of the dimension's table, and all versions; None if the table does not exist.
@@ -92,7 +96,7 @@ def newest_versions(warehouse: Warehouse, name: str, stored: StoredDeclaration |
     Raises:
         HighWaterMarkError: The history table was lost or replaced.
     """
-    newest = warehouse.table(name).newest()
+    newest = warehouse.table(name).newest(commit)
     if newest is None:
         return None
     if not _records_history(newest.commit):
@@ -218,12 +222,12 @@ def write_versions(
     before = last_of_history
     if before.number != last.applied(history.name).commit:
         before = roll_back(warehouse, last, dimension.surrogate_key, run_id=commit.run_id)
-    closed = to_stored_columns(without_common_values(_actions_of_history(actions), dimension), dimension)
+    closed = to_stored_columns(without_common_values(_actions_of_history(actions, dimension), dimension), dimension)
     following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
     done = _write(history, closed, following, dimension, is_new=action_names <= {OPEN, CLOSE}) or before
     mark = table_mark(done) if done.number else {}
     commit = replace(commit, high_water_marks={**commit.high_water_marks, **mark})
-    current = to_stored_columns(_actions_of_current(actions).drop(IS_LAST), dimension)
+    current = to_stored_columns(_actions_of_current(actions, dimension).drop(IS_LAST), dimension)
     return _write(table, current, commit, dimension, is_new=action_names == {OPEN}) or table.commit_empty(commit)
 
 
@@ -278,20 +282,25 @@ def _write(
     return table.merge(rows, commit, key=dimension.surrogate_key, removes=_REMOVED)
 
 
-def _actions_of_history(actions: DataFrame) -> DataFrame:
+def _actions_of_history(actions: DataFrame, dimension: Dimension) -> DataFrame:
     """Return what the history table needs: rows that are closed, and removals of rows that are current again."""
-    action, is_current = F.col(ACTION), F.col(CURRENT_FLAG)
+    action, is_current = F.col(ACTION), _is_current(dimension)
     return actions.where(~is_current | (action == OVERWRITE)).withColumn(
         ACTION, F.when(is_current, REMOVE).otherwise(action)
     )
 
 
-def _actions_of_current(actions: DataFrame) -> DataFrame:
+def _actions_of_current(actions: DataFrame, dimension: Dimension) -> DataFrame:
     """Return what the table of the current versions needs: rows that are current, and removals of closed ones."""
-    action, is_current = F.col(ACTION), F.col(CURRENT_FLAG)
+    action, is_current = F.col(ACTION), _is_current(dimension)
     return actions.where(is_current | (action == CLOSE)).withColumn(
         ACTION, F.when(is_current, action).otherwise(REMOVE)
     )
+
+
+def _is_current(dimension: Dimension) -> Column:
+    """Return whether a row is in the table of the current versions, which has the unknown member too."""
+    return F.col(CURRENT_FLAG) | (col(dimension.surrogate_key) == UNKNOWN_KEY)
 
 
 def _with_columns(rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -151,11 +151,6 @@ class FactKeys:
     pinned: Mapping[str, PinnedDimension]
 
     @property
-    def base_commit(self) -> int:
-        """The number of the fact's last commit when the dimensions were read."""
-        return self.last.number
-
-    @property
     def high_water_marks(self) -> Mapping[str, HighWaterMark]:
         """How far the keys have applied the dimensions and their change logs."""
         return {name: mark for dimension in self.pinned.values() for name, mark in dimension.high_water_marks.items()}

@@ -18,7 +18,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ConflictError, LoadWarning
+from scd_pipeline.errors import LoadWarning
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import SnapshotKinds
@@ -54,6 +54,8 @@ class LoadPlan:
         row_counts: The number of these rows by row action.
         high_water_marks: How far the plan has applied other tables than the log.
         roles_checksum: The checksum of the roles of a fact.
+        adds_unknown_member: Whether facts reference the dimension and its table may lack the unknown member, which is
+            then written with the changed rows.
         unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
         delivered: The conformed rows of all deliveries that were read, also of rejected ones; of a narrowed snapshot
             only those that may change something, and bad rows.
@@ -79,6 +81,7 @@ class LoadPlan:
     row_counts: Mapping[str, int] = field(default_factory=dict)
     high_water_marks: Mapping[str, HighWaterMark] = field(default_factory=dict)
     roles_checksum: int = 0
+    adds_unknown_member: bool = False
     unknown_members: Mapping[str, int] = field(default_factory=dict)
     step_records: AuditStepRecords | None = None
     record_limit: int = 0
@@ -172,6 +175,7 @@ def build_plan(
     run_id: str = "",
     progress: Progress = ignore_progress,
     fact_keys: FactKeys | None = None,
+    has_facts: bool = False,
     downstream: Sequence[PipelineCommit] = (),
     running: RunningLoad | None = None,
 ) -> LoadPlan:
@@ -179,21 +183,18 @@ def build_plan(
 
     Args:
         fact_keys: For a fact, its surrogate keys.
+        has_facts: Whether facts reference the dimension.
         downstream: The last commits of other tables that apply the log, read before this call.
         running: The load that the plan is for, if it is executed.
 
     Raises:
-        ConflictError: Another load has committed since the keys of the fact were read.
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
     """
     if running is not None:
         # A further attempt may read another state, and rejected deliveries again.
         running.expect_records(read=None, shuffled=None)
-    state = read_state(warehouse, dimension, downstream)
-    if fact_keys is not None and fact_keys.base_commit != state.commit.number:
-        # Keys of dimensions that were read before a commit of another load must not replace those of that load (S24).
-        details = {"number": state.commit.number, "previous": fact_keys.base_commit}
-        raise ConflictError("WRITE_CONFLICT", f"table {dimension.name}", **details)
+    # Keys of dimensions that were read before a commit of another load must not replace those of that load (S24).
+    state = read_state(warehouse, dimension, downstream, fact_keys.last if fact_keys else None)
     intake = accept(
         warehouse.spark,
         state.dimension,
@@ -235,6 +236,7 @@ def build_plan(
         row_counts=actions.counts,
         high_water_marks=fact_keys.high_water_marks if fact_keys else {},
         roles_checksum=fact_keys.roles_checksum if fact_keys else 0,
+        adds_unknown_member=has_facts and not state.commit.reserved_member,
         unknown_members=actions.unknown_members,
         step_records=_step_records(state, comparison, actions, change_records),
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),

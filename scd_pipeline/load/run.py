@@ -2,8 +2,8 @@
 
 A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
-1. Before a plan: rebuild a lost key list (`keys.restore_keys`); for a fact, add the unknown member to its
-   dimensions (`unknown_member.add_unknown_member`).
+1. Before a plan: rebuild a lost key list (`keys.restore_keys`); for a fact, add the unknown member to dimensions
+   whose loads have not written it (`unknown_member.with_unknown_member`).
 2. Plan (`load_plan.build_plan`): read the stored state, read the deliveries, accept or reject each batch, compute
    change records and row actions; write nothing.
 3. Commit: execute the schema steps and append to the change log (`commit_log`), then write the changed rows
@@ -23,9 +23,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
@@ -38,7 +40,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
-from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
+from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.load.audit import AuditResult, AuditStepRecords, LoadedAuditStep, record_from, step_changes
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
@@ -48,7 +50,7 @@ from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.rapid_changes import rapid_change_warnings
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
 from scd_pipeline.load.session_settings import RunningLoad, running_load
-from scd_pipeline.load.unknown_member import add_unknown_member
+from scd_pipeline.load.unknown_member import unknown_member, with_unknown_member
 from scd_pipeline.texts import pluralize
 
 
@@ -116,7 +118,7 @@ def plan(
         warnings: The warnings of the discovery of the deliveries, which the plan repeats.
 
     Raises:
-        ScdError: As `load`. A plan of a fact is repeated if another load commits while it is computed.
+        ScdError: As `load`.
     """
 
     def attempt() -> LoadPlan:
@@ -141,6 +143,7 @@ def load(
     progress: Progress = ignore_progress,
     examples: int = 0,
     warnings: Sequence[LoadWarning] = (),
+    has_facts: bool = False,
 ) -> LoadResult:
     """Load the deliveries into a dimension or a fact, and bring all of its tables up to date (S17).
 
@@ -157,6 +160,8 @@ def load(
         progress: Called with each progress message.
         examples: How many changed rows the result shows.
         warnings: The warnings of the discovery of the deliveries, which the result repeats.
+        has_facts: Whether facts reference the dimension, whose table then gets the unknown member with the next rows
+            that change (S23). The load of a fact adds it to a dimension that has none yet.
 
     Raises:
         RetriesExhausted: Every attempt met a write conflict or another transient failure.
@@ -170,7 +175,7 @@ def load(
         SourceDataError: A delivery does not fit the declaration of its channel.
     """
     with missing_files_reported(warehouse, _table_names(table)), running_load(warehouse.spark) as running:
-        context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, running)
+        context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, has_facts, running)
         if isinstance(table, Fact):
             committed = _load_fact(context, table, deliveries)
         else:
@@ -181,9 +186,8 @@ def load(
 
 def _table_names(table: Dimension | Fact) -> list[str]:
     """Return the names of all tables that a load reads."""
-    dimensions = table.dimensions if isinstance(table, Fact) else [table]
-    names = [name for dimension in dimensions for name in dimension.table_names]
-    return [table.name, table.name + LOG_SUFFIX, *names] if isinstance(table, Fact) else names
+    dimensions = table.dimensions if isinstance(table, Fact) else ()
+    return [name for each in (as_dimension(table), *dimensions) for name in each.table_names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,7 @@ class _LoadContext:
     retry: Retry = field(default_factory=Retry)
     progress: Progress = ignore_progress
     examples: int = 0
+    has_facts: bool = False
     running: RunningLoad | None = None
 
 
@@ -266,11 +271,14 @@ def _record(
 
 def _load_fact(context: _LoadContext, fact: Fact, deliveries: Sequence[Delivery]) -> _CommittedLoad:
     """Ingest and apply, with the surrogate keys of the fact's dimensions, each of which has an unknown member."""
-    for dimension in fact.dimensions:
-        add_unknown_member(context.warehouse, dimension, run_id=context.run_id, retry=context.retry)
-    return _ingest_and_apply(
-        context, fact.as_dimension(), deliveries, read_keys=lambda: read_fact_keys(context.warehouse, fact)
-    )
+    warehouse, run_id = context.warehouse, context.run_id
+
+    def read_keys() -> FactKeys:
+        keys = read_fact_keys(warehouse, fact)
+        pinned = {name: with_unknown_member(warehouse, each, run_id) for name, each in keys.pinned.items()}
+        return replace(keys, pinned=pinned)
+
+    return _ingest_and_apply(context, fact.as_dimension(), deliveries, read_keys=read_keys)
 
 
 class _IngestResult(NamedTuple):
@@ -350,6 +358,7 @@ def _ingest(
         run_id=context.run_id,
         progress=context.progress,
         fact_keys=fact_keys,
+        has_facts=context.has_facts,
         downstream=[audit] if audit else [],
         running=context.running,
     )
@@ -496,9 +505,16 @@ def commit_table(
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
     actions = {action for action, count in load_plan.row_counts.items() if count}
+    changed_rows = load_plan.changed_rows
+    if load_plan.adds_unknown_member:
+        # A repaired table may have it although the repair has not recorded that.
+        action = OVERWRITE if load_plan.dimension_commit.exists else OPEN
+        member = unknown_member(warehouse, load_plan.dimension).withColumn(ACTION, F.lit(action))
+        changed_rows = changed_rows.unionByName(member, allowMissingColumns=True)
+        actions, commit = {*actions, action}, replace(commit, reserved_member=True)
     # Spark estimates their size by the join that computed them, and would shuffle the table to look them up in it.
     columns = len(dimension_schema(load_plan.dimension))
-    changed_rows = with_broadcast(load_plan.changed_rows, sum(load_plan.row_counts.values()), columns)
+    changed_rows = with_broadcast(changed_rows, sum(load_plan.row_counts.values()) + 1, columns)
     if load_plan.dimension.history_table:
         last, history = load_plan.dimension_commit, load_plan.history_commit
         return write_versions(warehouse, table, changed_rows, actions, load_plan.dimension, commit, last, history)

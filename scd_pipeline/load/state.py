@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.history_table import newest_versions
@@ -63,11 +63,17 @@ class StoredState:
         return self.applied < self.log.commit.number
 
 
-def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[PipelineCommit] = ()) -> StoredState:
+def read_state(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    downstream: Sequence[PipelineCommit] = (),
+    commit: PipelineCommit | None = None,
+) -> StoredState:
     """Read the state of a dimension's tables, and check that a load can continue from it.
 
     Args:
         downstream: The last commits of other tables that apply the change log, read before this call.
+        commit: The last commit of the table, if it was read already; the state is then that of this commit.
 
     Raises:
         SetupError: One of the tables was not created by this package.
@@ -78,19 +84,20 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
     table = warehouse.table(dimension.name)
     properties = table.properties()
     stored = StoredDeclaration.from_properties(properties)
-    existing: Collection[str] = {dimension.name}
+    log_name = dimension.name + LOG_SUFFIX
+    existing: Collection[str] = {dimension.name, log_name}
     if stored is None:
         existing = require_pipeline_tables(*[warehouse.table(name) for name in dimension.table_names])
         downstream = [*downstream, *_audit_commit(warehouse, dimension.name, existing)]
     else:
         require_same_declaration(dimension, stored)
-    newest = newest_versions(warehouse, dimension.name, stored) if dimension.name in existing else None
+    newest = newest_versions(warehouse, dimension.name, stored, commit) if dimension.name in existing else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
     history = warehouse.table(dimension.name + HISTORY_SUFFIX)
     history_commit = newest.history if newest else None
     if history_commit is None:
         history_commit = history.last_commit_or_zero() if dimension.history_table else PipelineCommit(history.name, 0)
-    log = build_log(warehouse, dimension, stored)
+    log = build_log(warehouse, dimension, stored, None if log_name in existing else PipelineCommit(log_name, 0))
     if has_few_records(log.commit.records):
         log = log.with_checkpoint()
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))

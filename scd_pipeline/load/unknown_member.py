@@ -19,51 +19,40 @@ from scd_pipeline.columns import (
     VERSION,
 )
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import require_pipeline_tables
-from scd_pipeline.delta.upstream import damage, log_mark, raise_first
+from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, dimension_schema
-from scd_pipeline.load.log import log_high_water_mark, read_log
-from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
+from scd_pipeline.load.facts import PinnedDimension
+from scd_pipeline.load.log import log_high_water_mark
 
 
-def add_unknown_member(
-    warehouse: Warehouse, dimension: Dimension, *, run_id: str = "", retry: Retry | None = None
-) -> PipelineCommit | None:
-    """Add the unknown member to the dimension, so that an inner join keeps every fact (S23).
+def with_unknown_member(warehouse: Warehouse, pinned: PinnedDimension, run_id: str = "") -> PinnedDimension:
+    """Return a dimension that a fact references with the unknown member, so that an inner join keeps every fact (S23).
 
-    Returns:
-        The commit that added it; None if it exists, or if the dimension has no table.
+    The dimension's own load writes it. This function adds it to a table whose loads have not done so, because they did
+    not know of the fact; the last commit of any other records that it is there.
 
     Raises:
         SetupError: This package did not create the table.
-        ForeignCommitError: Another program changed the rows of the dimension or its change log.
-        HighWaterMarkError: The change log was lost.
+        ConflictError: Another writer committed first.
     """
-
-    def attempt() -> PipelineCommit | None:
-        require_pipeline_tables(warehouse.table(dimension.name))
-        table = warehouse.writable(dimension.name)
-        last = table.last_commit_or_zero()
-        if last.reserved_member and last.foreign is None:
-            return None
-        newest = table.newest(last)
-        if newest is None or not newest.rows.where(col(dimension.surrogate_key) == UNKNOWN_KEY).isEmpty():
-            return None
-        commit, log = newest.commit, read_log(warehouse, dimension).commit
-        raise_first(damage(log, [commit]))
-        marks = {**commit.high_water_marks, **log_mark(log, log_high_water_mark(log, commit))}
-        # A column that was declared later comes with the schema steps of the dimension's own load.
-        columns, member = newest.columns(), to_stored_columns(unknown_member(warehouse, dimension), dimension)
-        member = member.select(*[col(name) for name in member.columns if name in columns])
-        following = commit.next(high_water_marks=marks, run_id=run_id)
-        return table.append(member, replace(following, reserved_member=True))
-
-    return with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
+    commit, dimension = pinned.commit, pinned.dimension
+    if pinned.rows is None or commit.reserved_member:
+        return pinned
+    require_pipeline_tables(warehouse.table(commit.table))
+    if not pinned.rows.where(col(dimension.surrogate_key) == UNKNOWN_KEY).isEmpty():
+        return pinned
+    marks = {**commit.high_water_marks, **log_mark(pinned.log, log_high_water_mark(pinned.log, commit))}
+    table = warehouse.writable(commit.table)
+    # A column that was declared later comes with the schema steps of the dimension's own load.
+    columns, member = table.columns(), to_stored_columns(unknown_member(warehouse, dimension), dimension)
+    member = member.select(*[col(name) for name in member.columns if name in columns])
+    following = commit.next(high_water_marks=marks, run_id=run_id)
+    return replace(pinned, commit=table.append(member, replace(following, reserved_member=True)))
 
 
 def unknown_member(warehouse: Warehouse, dimension: Dimension) -> DataFrame:

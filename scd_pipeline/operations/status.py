@@ -122,7 +122,7 @@ def status(
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
     for dimension, fact in row_dimensions:
-        names = [dimension.name, dimension.name + LOG_SUFFIX] if fact else dimension.table_names
+        names = dimension.table_names
         missing = missing_files_errors(warehouse, names)
         with missing_files_reported(warehouse, names):
             if all(error.location != f"table {dimension.name}{LOG_SUFFIX}" for error in missing):

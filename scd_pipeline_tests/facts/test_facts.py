@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, run
+from scd_pipeline.load import facts as load_facts
 from scd_pipeline.load.run import ingest_and_apply, load, plan, record
-from scd_pipeline.load.unknown_member import add_unknown_member
-from scd_pipeline.operations.check import check_fact
+from scd_pipeline.load.unknown_member import with_unknown_member
+from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline_tests.facts.players import (
     COUNTRY,
     PLAY,
@@ -274,11 +276,42 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
     }
 
 
+@rule("S23")
+def test_the_load_of_a_referenced_dimension_writes_its_unknown_member(opened: Warehouse) -> None:
+    """With the first rows, so that a fact finds it; a dimension that no fact references has none."""
+    load(opened, PLAYER, [players("1", W)], has_facts=True)
+    load(opened, PLAY, [plays("1", PLAYS)])
+    commit = opened.table("dim_player").last_commit()
+    assert (commit.number, commit.reserved_member, unknown_members(opened, "dim_player")) == (1, True, 1)
+    assert [str(result) for result in check_dimension(opened, PLAYER) if not result.passed] == []
+
+
+@pytest.mark.slow
+@rule("S11", "S23")
+def test_an_existing_table_gets_its_unknown_member_with_the_next_rows(opened: Warehouse) -> None:
+    """Once, and in the table of the current versions; also if it is there, but no commit records it."""
+    split, tables = replace(PLAYER, history_table=True), ("dim_player", "dim_player_history")
+    load(opened, split, [players("1", W)])
+    for number, tier in enumerate(("Iron", "Zinc", "Lead"), start=2):
+        change = W.replace("2019-12-01", f"2020-0{number}-01").replace("Gold", tier)
+        load(opened, split, [players(str(number), change)], has_facts=number != 3)
+        assert [unknown_members(opened, table) for table in tables] == [1, 0]
+        table = opened.table("dim_player")
+        following = replace(table.last_commit().next(), reserved_member=False)
+        table.commit_empty(replace(following, high_water_marks=table.last_commit().high_water_marks))
+    assert [str(result) for result in check_dimension(opened, split) if not result.passed] == []
+
+
+def unknown_members(opened: Warehouse, table: str) -> int:
+    """Return the number of rows of the unknown member."""
+    return opened.table(table).read().where("player_key = -1").count()
+
+
 @pytest.mark.slow
 @rule("S20", "S23")
 def test_the_unknown_member_is_written_although_a_declared_column_is_missing(recorded: Warehouse) -> None:
     """It has the columns of the table, to which the dimension's next delivery adds those declared since."""
-    add_unknown_member(recorded, PLAYER_SINCE)
+    with_unknown_member(recorded, load_facts.pin(recorded, PLAYER_SINCE))
     members = recorded.table("dim_player").read().where("player_key = -1").select("version", "tier")
     assert [tuple(row) for row in members.collect()] == [(0, None)]
 
