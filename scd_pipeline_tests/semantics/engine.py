@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -100,15 +100,16 @@ def _scope(batch: DeliveredBatch, dimension: Dimension, number: int | None) -> S
 
 
 def split_into_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]]:
-    """Return the deliveries of each load of a case: the first one, those that follow in order of time, the others.
+    """Return the deliveries of each load of a case.
 
-    So a late delivery always meets the rows of the deliveries after it. A load of all cases of a declaration takes
-    seconds, so deliveries share a load unless one of them is not accepted.
+    The first late delivery begins a load, so that it meets the rows of the deliveries after it, and so does each one
+    that is not accepted. If there are none, the second delivery begins a load, unless the declaration is not loaded by
+    increments. All others share a load, as a load of all cases of a declaration takes seconds.
     """
-    if not case.accepts_all:
-        return [[item] for item in queue]
-    late = _first_late(case.batches, case.declaration.dimension)
-    return [load for load in (queue[:1], queue[1:late], queue[late:]) if load]
+    begins = {_first_late(case.batches, case.declaration.dimension), *case.not_accepted} - {len(queue)}
+    begins = begins or ({1} if case.declaration.by_increments else set())
+    borders = sorted({0, len(queue), *begins})
+    return [queue[start:end] for start, end in pairwise(borders)]
 
 
 def _first_late(batches: Sequence[DeliveredBatch], dimension: Dimension) -> int:

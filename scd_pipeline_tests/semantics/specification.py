@@ -68,9 +68,13 @@ _RANGE = re.compile(r"([a-z]*)(\d+)\.\.(\d+)")
 
 @dataclass(frozen=True)
 class Declaration:
-    """A declaration in YAML that cases share."""
+    """A declaration in YAML that cases share.
+
+    `by_increments`: whether deliveries in order are loaded in two loads, so that the second one changes stored rows.
+    """
 
     text: str
+    by_increments: bool = True
 
     @cached_property
     def dimension(self) -> Dimension:
@@ -91,9 +95,9 @@ class Declaration:
         return oracle_dim(self.dimension)
 
 
-def declare(text: str) -> Declaration:
+def declare(text: str, *, by_increments: bool = True) -> Declaration:
     """A declaration from its YAML."""
-    return Declaration(text)
+    return Declaration(text, by_increments)
 
 
 def by_files(dimension: Dimension) -> Dimension:
@@ -272,7 +276,7 @@ class Case:
     - `results`: the result of each batch: `arrives` (its number), `batch`, `outcome`, `code`, counts, and the `keys`
       that a rejection names
     - `log`: the change records in the change log, with `batch`, key, `kind`, `time` and attributes
-    - `together`: all deliveries are in one load; otherwise each has its own load, in the order of the tables
+    - `together`: all deliveries are in one load; otherwise some begin a load (see `split_into_loads`)
     - `on_page`: the page has the case as an example of its first rule
     """
 
@@ -314,9 +318,10 @@ class Case:
         return any(row["code"] for row in expected(self.results or "| code |"))
 
     @property
-    def accepts_all(self) -> bool:
-        """Whether each delivery is accepted: none is rejected, unchanged or superseded."""
-        return all(row["outcome"] == "accepted" for row in expected(self.results or "| outcome |"))
+    def not_accepted(self) -> list[int]:
+        """The indexes of the deliveries that are rejected, unchanged or superseded."""
+        outcomes = [row["outcome"] for row in expected(self.results or "| outcome |")]
+        return [index for index, outcome in enumerate(outcomes) if outcome != "accepted"]
 
     @property
     def oracle_batches(self) -> list[o.Batch]:

@@ -46,7 +46,8 @@ ACCOUNT = declare(
     business_key: account_id
     sources: {hosts: {feed: {effective_at: time}}}
     attributes: {account_manager: 3}
-    """
+    """,
+    by_increments=False,
 )
 PROGRAM = declare(
     """
@@ -59,7 +60,8 @@ PROGRAM = declare(
       program_status: {scd: 2, missing: not_provided}
       current_program_name: 1
       current_admin_agency: {scd: 1, missing: not_provided}
-    """
+    """,
+    by_increments=False,
 )
 RECIPIENT = declare(
     """
@@ -67,7 +69,8 @@ RECIPIENT = declare(
     business_key: recipient_id
     sources: {registry: {snapshot: {}, feed: {effective_at: time, reason: reason}}}
     attributes: {legal_name: 2, status: 2, risk_tier: 2}
-    """
+    """,
+    by_increments=False,
 )
 GUEST = declare(
     """
@@ -81,7 +84,8 @@ GUEST = declare(
       tier: {scd: 2, source: loyalty}
       risk_score: {scd: 2, type: int, source: compliance}
       home_property: {scd: 2, source: hotel}
-    """
+    """,
+    by_increments=False,
 )
 WALK = (
     "| 1 | P1 | 2024-01-01 |   | Bronze | North | 10 | a |",
