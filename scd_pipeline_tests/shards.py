@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-SHARDS = 20
+SHARDS = 24
 DEFAULT_SECONDS = 8.0
 """What a slow test takes on a warm server, unless its marker has another number."""
 

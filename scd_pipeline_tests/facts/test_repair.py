@@ -36,6 +36,7 @@ DAMAGES = {
 }
 RARE = (
     "another value",
+    "another value in all rows",
     "another key",
     "a reserved key",
     "a deleted version",

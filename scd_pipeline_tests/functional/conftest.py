@@ -1,4 +1,4 @@
-"""The example, loaded once by the demo, and its data as plain Python reads it."""
+"""The example: a part of it, all of it as the demo loads it, and its data as plain Python reads it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from examples.congress import demo
+from scd_pipeline import Pipeline
 from scd_pipeline.declaration import Declarations, Dimension, read_declarations, read_dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEATS = ("2015-02-23", "2021-01-01")
+FEW_SNAPSHOTS = ("2013-01-02", "2016-04-01", "2021-01-01", "2023-05-14", "2026-04-14")
+"""Two of them have rows without a key. Kyrsten Sinema is in three, with other values in each, and has left in the last.
+"""
 EXPECTED = Path(__file__).parent.parent / "data" / "congress_expected.csv"
 
 
@@ -40,6 +44,24 @@ def declared(tmp_path_factory: pytest.TempPathFactory) -> Declarations:
     for day in SEATS:
         shutil.copyfile(EXAMPLE / "seats" / f"fact_{day}.parquet", folder / "seats" / f"fact_{day}.parquet")
     return read_declarations(folder)
+
+
+@pytest.fixture(scope="session")
+def legislators(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A warehouse with a few snapshots and the seats of one day."""
+    folder = tmp_path_factory.mktemp("few")
+    for file in (*(f"snapshots/dim_{day}.parquet" for day in FEW_SNAPSHOTS), f"seats/fact_{SEATS[0]}.parquet"):
+        (folder / file).parent.mkdir(exist_ok=True)
+        shutil.copyfile(EXAMPLE / file, folder / file)
+    # Between these snapshots more members leave than the guard of the example accepts.
+    dimension = (EXAMPLE / "dim_legislator.yaml").read_text(encoding="utf-8")
+    (folder / "dim_legislator.yaml").write_text(dimension.replace("retire_guard: 0.25", "retire_guard: 0.9"))
+    shutil.copyfile(EXAMPLE / "fct_committee_seat.yaml", folder / "fct_committee_seat.yaml")
+    declared = read_declarations(folder)
+    pipeline = Pipeline(folder / "warehouse", spark=spark)
+    for table in (*declared.dimensions, *declared.facts):
+        pipeline.load(table)
+    return pipeline.warehouse
 
 
 @pytest.fixture(scope="session")

@@ -38,13 +38,13 @@ attributes: {a: 2}
 
 @pytest.fixture
 def scd(
-    congress: tuple[Warehouse, list[str]],
+    legislators: Warehouse,
     remote: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Scd:
-    """Runs a command on the demo's warehouse; returns exit code, standard output and standard error."""
-    monkeypatch.setenv("SCD_WAREHOUSE", congress[0].path)
+    """Runs a command on the warehouse of the example; returns exit code, standard output and standard error."""
+    monkeypatch.setenv("SCD_WAREHOUSE", legislators.path)
     monkeypatch.setenv("SCD_REMOTE", remote)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -83,7 +83,7 @@ def test_a_query_as_csv_and_json(scd: Scd) -> None:
 
 def test_a_history_is_written_as_parquet_with_the_types_of_its_columns(scd: Scd, tmp_path: Path) -> None:
     file = tmp_path / "history.parquet"
-    assert scd("history", "dim_legislator", "bioguide=A000069", "--output", str(file))[0] == 0
+    assert scd("history", "dim_legislator", "bioguide=S001191", "--output", str(file))[0] == 0
     schema = pyarrow.parquet.read_schema(file)
     assert pyarrow.types.is_timestamp(schema.field("effective_from").type)
 
@@ -390,6 +390,7 @@ def test_deliveries_of_one_date_are_listed_with_their_channels(
     assert [row for row in rows if "accepted" in row] == [[name, "accepted"] for name in names]
 
 
+@pytest.mark.rule("S31")
 @pytest.mark.parametrize("personal", [False, True])
 def test_bad_rows_of_a_rejected_delivery_are_shown_and_nothing_is_written(
     personal: bool, remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,8 @@ WITHOUT_KEYS = {"2013-01-02": 0, "2021-01-01": 0}
 NEXT_SNAPSHOTS = {"2013-04-06": 91, "2021-04-06": 71}
 PHYSICAL = {"chamber": "type"}
 
+pytestmark = pytest.mark.slow(6, together="congress")
+
 
 @pytest.fixture(scope="module")
 def batches(congress: Congress) -> dict[str, Any]:
@@ -103,7 +105,6 @@ def _seats(day: str) -> int:
     return len({(row["committee"], row["bioguide"]) for row in rows})
 
 
-@pytest.mark.slow
 def test_all_checks_pass(congress: Congress, declared: Declarations) -> None:
     warehouse, _ = congress
     results = [*check_dimension(warehouse, declared.dimensions[0]), *check_fact(warehouse, declared.facts[0])]
@@ -159,7 +160,6 @@ def test_the_demo_prints_counts_a_history_and_the_quarantine(congress: Congress)
     assert "  2013-01-02  the business key is NULL or cannot be read    78" in text
 
 
-@pytest.mark.slow
 def test_a_second_run_of_the_demo_changes_nothing(congress: Congress, declared: Declarations) -> None:
     warehouse, _ = congress
     names = ("dim_legislator", "dim_legislator_changes")

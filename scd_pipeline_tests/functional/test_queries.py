@@ -121,6 +121,7 @@ def test_quarantined_rows_have_the_state_of_their_batch(store: Warehouse) -> Non
     assert "business key" in row["reason"]
 
 
+@pytest.mark.slow
 def test_a_time_outside_the_calendar_can_be_collected(spark: SparkSession, warehouse: Path) -> None:
     """The quarantined row has its original text."""
     far = Dimension("dim_far", "id", {"city": 1}, Source("crm", feed=Feed(effective_at="at"), bad_row_limit=1.0))

@@ -17,9 +17,7 @@ from scd_pipeline_tests.generative.journal import ROOT, code
 from scd_pipeline_tests.generative.scenario_warehouse import DOUBLE, ORDER, PASS, ScenarioWarehouse, Site, Way
 
 QUICK = 10
-AT_ONCE = (s.CUSTOMER,)
 COMPARED = (*s.COMPARED_SHAPES, *s.DELETED_SHAPES)
-LATER = [pytest.param(shape, marks=pytest.mark.slow) for shape in COMPARED if shape not in AT_ONCE]
 SEED = 20_000
 
 
@@ -35,7 +33,8 @@ def _differences(site: Site, shape: s.Shape, way: Way) -> dict[int, str]:
         return differences(opened, expected(scenarios))
 
 
-@pytest.mark.parametrize("shape", [*AT_ONCE, *LATER], ids=lambda shape: shape.name)
+@pytest.mark.slow(20)
+@pytest.mark.parametrize("shape", COMPARED, ids=lambda shape: shape.name)
 def test_one_pass_agrees_with_the_oracle(site: Site, shape: s.Shape) -> None:
     assert not _differences(site, shape, PASS)
 

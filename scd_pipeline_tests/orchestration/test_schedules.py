@@ -7,6 +7,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import dagster as dg
+import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import queries
@@ -65,6 +66,7 @@ def test_a_tick_of_each_schedule_of_a_load_requests_the_partition_of_everything(
         assert loaded == {name for name in (table, f"{table}_changes", f"{table}_audit") if name != "fct_sale_audit"}
 
 
+@pytest.mark.slow(15)
 def test_the_run_of_a_tick_loads_new_deliveries(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
     """Each day another file has arrived; the run of a tick without one changes nothing."""
     (tmp_path / "declarations.yaml").write_text(DECLARATIONS.split("---")[0], encoding="utf-8")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -29,15 +32,22 @@ def rows(id: str = "7", city: str = "Rome") -> list[dict[str, str]]:
     return [{"id": id, "city": city}]
 
 
-def test_the_example_has_at_most_12_lines_and_runs(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("installation")
+def test_the_example_has_at_most_12_lines_and_runs_in_an_embedded_session(tmp_path: Path) -> None:
     example = textwrap.dedent(inspect.cleandoc(str(Pipeline.__doc__)).partition("Example:\n")[2])
     assert len(example.splitlines()) <= 12
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(entry_point, "_start", lambda: (spark, None))
-    exec(example, {})
-    assert "Rome" in capsys.readouterr().out
+    # PySpark records the kind of session of a process in environment variables.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        env={**environ, "SCD_REMOTE": "", "SCD_SERVER": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Rome" in done.stdout
     assert (tmp_path / "warehouse" / "dim_customer_audit").is_dir()
 
 
@@ -78,6 +88,7 @@ def test_each_form_of_rows_and_of_times_is_accepted(spark: SparkSession, pipelin
     assert pipeline.status(CUSTOMER, now="2024-01-06").sources[0].age == timedelta(days=1)
 
 
+@pytest.mark.slow
 def test_a_rejected_delivery_raises_after_the_others_are_loaded(pipeline: Pipeline) -> None:
     good = Delivery("crm", 1, at="2024-01-01", frame=rows())
     bad = Delivery("crm", 2, at="2024-01-02", frame=[{"id": "7"}])

@@ -185,6 +185,7 @@ def _time(number: int) -> str:
     return next(row["time"] for row in parse(TIMES) if row["id"] == number)
 
 
+@pytest.mark.slow
 @rule("S1", "S26")
 def test_a_time_of_day_without_a_date_is_a_bad_value(own_tables: OwnTables) -> None:
     """Spark would read it as a time of today, so that the result would depend on the clock."""

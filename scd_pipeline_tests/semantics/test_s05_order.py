@@ -1,7 +1,16 @@
 """S5: the order of changes, in a batch and between batches."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, requirement, rule, snapshots
+from scd_pipeline_tests.semantics.specification import (
+    Case,
+    case,
+    declare,
+    feed,
+    long_case,
+    requirement,
+    rule,
+    snapshots,
+)
 
 
 @requirement("X14")
@@ -321,7 +330,7 @@ BY_FIRST_ROW = declare(BY_ROWS.text.replace("last_row", "first_row").replace("by
 
 @requirement("X15")
 @rule("S5")
-@case
+@long_case
 def test_with_ties_delete_wins_a_delete_has_precedence() -> Case:
     """The order of the file has no effect. The other rows of its position have no effect."""
     return Case(
@@ -348,7 +357,7 @@ def test_with_ties_delete_wins_a_delete_has_precedence() -> Case:
 
 
 @rule("S5")
-@case
+@long_case
 def test_with_ties_delete_wins_different_values_are_still_rejected() -> Case:
     return Case(
         BY_DELETES,
@@ -424,7 +433,7 @@ def test_with_ties_last_row_the_last_row_of_a_snapshot_has_precedence() -> Case:
 
 @rule("S5")
 @requirement("X15")
-@case
+@long_case
 def test_with_ties_first_row_the_first_row_has_precedence() -> Case:
     """The first row of entity 1 provides no email, so that of the row after it is used. Its reason is the record's."""
     return Case(
@@ -455,7 +464,7 @@ def test_with_ties_first_row_the_first_row_has_precedence() -> Case:
 
 
 @rule("S5")
-@case
+@long_case
 def test_with_ties_first_row_the_first_row_of_a_snapshot_has_precedence() -> Case:
     return Case(
         BY_FIRST_ROW,

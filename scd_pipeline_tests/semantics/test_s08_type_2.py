@@ -307,7 +307,7 @@ PRODUCT = declare(
 
 @requirement("X9")
 @rule("S7", "S8")
-@case
+@long_case
 def test_a_hash_of_the_source_decides_what_opens_a_version() -> Case:
     """The title of February comes with the hash of January, and opens nothing; a late hash opens a version."""
     return Case(
@@ -333,6 +333,7 @@ def test_a_hash_of_the_source_decides_what_opens_a_version() -> Case:
     )
 
 
+@pytest.mark.slow
 @requirement("X9")
 @rule("S8", "S26")
 def test_a_row_without_the_hash_of_the_source_is_bad_and_a_delivery_without_it_is_rejected(

@@ -247,7 +247,7 @@ def test_a_delete_can_open_a_version_of_its_own() -> Case:
 
 
 @rule("S18", "S26")
-@case
+@long_case
 def test_a_row_of_a_snapshot_that_is_flagged_as_deleted_counts_as_absent() -> Case:
     """Vendor 3 is removed from the extract itself. What a flagged row contains does not matter."""
     return Case(

@@ -245,6 +245,7 @@ def test_a_former_name_of_an_attribute_cannot_be_used_for_another(own_tables: Ow
     assert [(e.code, e.field) for e in error.value.errors] == [("NAME_IN_USE", "attributes.city")]
 
 
+@pytest.mark.slow
 @rule("S20")
 def test_change_records_of_an_undeclared_attribute_are_reported(own_tables: OwnTables) -> None:
     """The log alone shows it if the table that stores the former names does not exist."""
@@ -371,6 +372,7 @@ OFFICE = declare(
 )
 
 
+@pytest.mark.slow
 @rule("S20", "S26")
 def test_missing_columns_and_bad_values_are_handled_as_declared(own_tables: OwnTables) -> None:
     """Including columns that an expression names. A first NULL is not a change."""

@@ -1,5 +1,7 @@
 """S26: bad rows are quarantined with their reason and their batch; the other rows are loaded."""
 
+import pytest
+
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
 from scd_pipeline_tests.semantics.engine import OwnTables
 from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, rule, snapshots
@@ -318,6 +320,7 @@ def test_bad_values_in_the_attributes_of_a_delete_are_ignored() -> Case:
     )
 
 
+@pytest.mark.slow
 @rule("S26", "S30")
 def test_a_required_attribute_may_be_not_provided(own_tables: OwnTables) -> None:
     """NULL is a missing value in the snapshot; in the feed it means "not provided"."""

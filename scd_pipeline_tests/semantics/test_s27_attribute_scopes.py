@@ -1,5 +1,7 @@
 """S27: snapshots whose scope is an attribute, so that an entity can move from one scope to another."""
 
+import pytest
+
 from scd_pipeline_tests.oracle import accepted
 from scd_pipeline_tests.semantics.declarations import SHOPPER
 from scd_pipeline_tests.semantics.engine import OwnTables
@@ -296,6 +298,7 @@ def test_a_row_without_a_value_of_its_scope_is_a_bad_row() -> Case:
     )
 
 
+@pytest.mark.slow
 @rule("S27")
 def test_a_snapshot_that_the_guard_rejects_moves_no_entities_out_of_another_scope(own_tables: OwnTables) -> None:
     """Without the six shoppers that the rejected snapshot moves from S2, that of S2 would omit 7 of 24, not of 30.

@@ -87,7 +87,7 @@ def test_a_snapshot_that_omits_a_quarter_is_accepted() -> Case:
 
 
 @rule("S27")
-@case
+@long_case
 def test_flagged_rows_count_as_omitted_for_the_guard() -> Case:
     """All 24 vendors are in the extract, but 7 of them are flagged as deleted."""
     return Case(
@@ -207,7 +207,7 @@ def test_a_declared_share_applies_at_any_size() -> Case:
 
 
 @rule("S4", "S27")
-@case
+@long_case
 def test_the_retire_guard_counts_entities_asserted_to_exist_before_the_snapshot() -> Case:
     """The second snapshot arrives last and omits eight entities with older row times, none asserted before it."""
     return Case(
@@ -228,7 +228,7 @@ def test_the_retire_guard_counts_entities_asserted_to_exist_before_the_snapshot(
 
 
 @rule("S4", "S27")
-@case
+@long_case
 def test_a_new_entity_with_several_rows_does_not_count_as_existing_before() -> Case:
     """Two of ten are omitted: more than a tenth, however many rows the new entities have."""
     return Case(
@@ -765,6 +765,7 @@ def test_the_retire_guard_does_not_apply_to_deletes_of_a_feed() -> Case:
     )
 
 
+@pytest.mark.slow
 @rule("S27")
 def test_a_snapshot_with_an_unreadable_key_retires_entities_if_declared(own_tables: OwnTables) -> None:
     lenient = declare(
@@ -788,6 +789,7 @@ def test_a_snapshot_with_an_unreadable_key_retires_entities_if_declared(own_tabl
     assert {row["id"]: row["current_flag"] for row in own_tables.rows(lenient)} == {1: True, 2: False}
 
 
+@pytest.mark.slow
 @rule("S27")
 def test_consecutive_snapshots_without_common_entities_are_all_rejected(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch

@@ -171,7 +171,7 @@ def test_rows_of_a_delivery_before_the_declared_start_are_bad_rows() -> Case:
 
 
 @rule("S29")
-@case
+@long_case
 def test_the_first_version_starts_at_the_value_of_the_declared_attribute() -> Case:
     """Entity 1 was changed before the first extract. A value that is NULL or after the first change has no effect."""
     return Case(
@@ -202,7 +202,7 @@ def test_the_first_version_starts_at_the_value_of_the_declared_attribute() -> Ca
 
 
 @rule("S29", "S18")
-@case
+@long_case
 def test_a_value_after_the_first_change_moves_no_start() -> Case:
     """Only the value that is known at the first change counts, and only the first version of an entity moves.
 
@@ -245,7 +245,7 @@ def test_a_value_after_the_first_change_moves_no_start() -> Case:
 
 
 @rule("S29", "S6", "S14")
-@case
+@long_case
 def test_a_late_first_change_brings_its_own_value_of_the_declared_attribute() -> Case:
     """Delivery 1 arrives last: entity 1 starts at the value in it, entity 2 at its own time."""
     return Case(
@@ -270,7 +270,7 @@ def test_a_late_first_change_brings_its_own_value_of_the_declared_attribute() ->
 
 
 @rule("S29", "S6")
-@case
+@long_case
 def test_the_value_of_another_source_is_the_first_one_known_at_the_first_change() -> Case:
     """It is a date; both values were provided before entity 1 existed, and type 0 keeps the first."""
     return Case(

@@ -1,7 +1,7 @@
 """S30: several sources, snapshots and feeds, and what NULL means."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, long_case, rule, snapshots
 
 
 @rule("S30")
@@ -285,7 +285,8 @@ ITEM = declare(
     attributes:
       title: 2
       price: {scd: 2, type: int, missing: null}
-    """
+    """,
+    by_increments=False,
 )
 
 
@@ -366,7 +367,7 @@ PLACEHOLDERS = declare(
 
 
 @rule("S30", "S26")
-@case
+@long_case
 def test_declared_placeholders_mean_not_provided_or_null() -> Case:
     """In the feed NULL is not provided, and `#N/A` clears a value. Placeholders need not be of the declared type."""
     return Case(
@@ -393,7 +394,7 @@ def test_declared_placeholders_mean_not_provided_or_null() -> Case:
 
 
 @rule("S30", "S19")
-@case
+@long_case
 def test_a_late_snapshot_sees_which_rows_of_a_later_one_have_a_placeholder() -> Case:
     return Case(
         PLACEHOLDERS,

@@ -83,6 +83,7 @@ def test_absences_are_of_all_entities_that_may_have_belonged_to_the_scope(
     assert Counter(row["id"] for row in absences.collect()) == Counter(omitted.split())
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S27")
 def test_an_entity_belongs_to_a_scope_by_attributes_of_different_records(spark: SparkSession, warehouse: Path) -> None:
     """The feed moves shopper a to the US, whose snapshot of store S1 omits it; it does not move shopper b."""

@@ -66,8 +66,12 @@ def replace_before_rows_are_read(monkeypatch: pytest.MonkeyPatch, replace_files:
         pytest.param("c_{date}.csv", {}, write_csv, id="csv"),
         pytest.param("c_{date}.json", {}, write_json, id="json", marks=pytest.mark.slow),
         pytest.param("c_{date}.parquet", {}, write_parquet, id="parquet", marks=pytest.mark.slow),
-        pytest.param("c", {"partition": "day", "format": "parquet"}, write_partition, id="partition"),
-        pytest.param("c", {"partition": "day", "format": "parquet"}, write_nested_partition, id="nested"),
+        pytest.param(
+            "c", {"partition": "day", "format": "parquet"}, write_partition, id="partition", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "c", {"partition": "day", "format": "parquet"}, write_nested_partition, id="nested", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_replaced_file_is_rejected_and_read_by_the_next_load(

@@ -43,6 +43,7 @@ def loaded(request: pytest.FixtureRequest, in_rome: Warehouse) -> Warehouse:
     return in_rome
 
 
+@pytest.mark.slow
 def test_a_log_write_planned_before_another_writers_commit_is_a_conflict(loaded: Warehouse) -> None:
     outdated_plan = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])

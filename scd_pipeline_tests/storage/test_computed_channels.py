@@ -290,6 +290,7 @@ def test_the_events_of_debezium_become_history_by_their_format_alone(load: Load)
     assert (result.rows, result.filtered_rows, result.bad_rows, result.undeclared) == (6, 3, 0, ())
 
 
+@pytest.mark.slow
 @rule("S5")
 def test_wrapped_events_are_ordered_by_file_position_and_row_of_the_binary_log(load: Load) -> None:
     """Their time is that of the commit, not that of the connector. A value that is not available did not change."""
@@ -303,6 +304,7 @@ def test_wrapped_events_are_ordered_by_file_position_and_row_of_the_binary_log(l
     assert loaded[1].results[0].filtered_rows == 1
 
 
+@pytest.mark.slow
 @rule("S30")
 def test_placeholders_of_debezium_in_any_form_and_read_by_an_expression_change_nothing(
     spark: SparkSession, tmp_path: Path
@@ -347,6 +349,7 @@ def test_an_expression_that_fails_for_a_row_makes_a_bad_row_that_names_the_colum
     assert (result.bad_rows, result.filtered_rows, result.nulled_values) == (5, 1, 1)
 
 
+@pytest.mark.slow
 @rule("S4")
 def test_times_before_1990_by_a_declared_unit_are_reported(load: Load) -> None:
     """Seconds that are read as milliseconds are in January 1970; microseconds are a bad row."""

@@ -109,6 +109,7 @@ def test_a_feed_of_no_ops_is_not_read_again(in_rome: Warehouse) -> None:
     assert not read_state(in_rome, CUSTOMER).has_pending_commits
 
 
+@pytest.mark.slow
 @requirement("F29")
 def test_the_next_run_continues_a_real_killed_process(remote: str, in_rome: Warehouse) -> None:
     if not remote:

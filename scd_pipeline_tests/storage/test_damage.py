@@ -136,6 +136,7 @@ def test_a_load_is_rejected_before_it_writes(sound: Warehouse, recreated_log: Pa
     assert commits(sound) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rule"),
     [

@@ -447,8 +447,9 @@ def test_snapshots_with_equal_scopes_share_their_values(spark: SparkSession, tmp
     )
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S4")
-@pytest.mark.parametrize("kind", ["delta", pytest.param("parquet", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
 def test_a_partition_without_a_date_is_rejected_and_does_not_block_the_others(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:

@@ -191,12 +191,13 @@ MACHINES_BY_DAY = (
 @pytest.fixture(scope="module")
 def machines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """The machines of two days in two tables, and the same in one."""
-    opened = Warehouse(spark, tmp_path_factory.mktemp("machines"))
+    opened, deliveries = Warehouse(spark, tmp_path_factory.mktemp("machines")), []
     for day, table in enumerate(MACHINES_BY_DAY, start=1):
         rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in parse(table)]
         at = datetime(2024, 1, day, tzinfo=timezone.utc)
-        for dimension in (MACHINE, MACHINE_IN_ONE_TABLE):
-            ingest_and_apply(opened, dimension, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
+        deliveries.append(Delivery("floor", str(day), channel="snapshot", at=at, frame=rows))
+        ingest_and_apply(opened, MACHINE, deliveries[-1:])
+    ingest_and_apply(opened, MACHINE_IN_ONE_TABLE, deliveries)
     return opened
 
 

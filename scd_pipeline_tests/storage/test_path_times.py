@@ -72,6 +72,7 @@ def test_a_date_has_the_declared_time_of_day_in_the_declared_zone(
     assert delivery.at == (datetime.fromisoformat(at).replace(tzinfo=timezone.utc) if at else None)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S4")
 def test_daily_extracts_named_by_compact_dates_begin_at_the_end_of_their_day(
     spark: SparkSession, tmp_path: Path
@@ -94,6 +95,7 @@ def test_daily_extracts_named_by_compact_dates_begin_at_the_end_of_their_day(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S4")
 def test_partitions_are_named_and_dated_by_the_declared_form(spark: SparkSession, tmp_path: Path) -> None:
     """Without the form they are rejected, and the fix is to declare it."""

@@ -45,13 +45,14 @@ def extract(day: int, **stores: str) -> Delivery:
     return Delivery("pos", str(day), channel="snapshot", at=at, frame=rows)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S27")
 @pytest.mark.parametrize(
     "channel",
     [
         pytest.param(Snapshot(), id="plain"),
         pytest.param(Snapshot(scope="store"), id="scope"),
-        pytest.param(Snapshot(effective_at="at"), id="row times", marks=pytest.mark.slow),
+        pytest.param(Snapshot(effective_at="at"), id="row times"),
     ],
 )
 def test_a_declaration_with_everything_is_loaded(spark: SparkSession, warehouse: Path, channel: Snapshot) -> None:

@@ -57,6 +57,7 @@ OF_MAPS = """
     """
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S30", "S14")
 def test_history_does_not_depend_on_how_events_are_batched(spark: SparkSession, tmp_path: Path) -> None:
     """Entity 1 has one file, 2 one for each event, and 3 an Arrow table whose objects are maps."""

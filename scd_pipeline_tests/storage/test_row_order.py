@@ -16,6 +16,8 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import LoadResult, ingest_and_apply
 from scd_pipeline_tests.semantics.specification import rule
 
+pytestmark = pytest.mark.slow(2, together="row order")
+
 KEYS, ROUNDS = 200, 40
 BY_ROWS = Dimension(
     "dim_ordered",

@@ -324,6 +324,7 @@ def test_declared_lines_before_the_header_and_at_the_end_are_not_read(
     assert [tuple(row) for row in rows.select("id", "city").orderBy("id").collect()] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S27")
 def test_a_snapshot_with_a_declared_footer_deletes_what_it_omits(spark: SparkSession, tmp_path: Path) -> None:
     """The footer would be a bad row without a key, because of which the snapshot retires no entities."""

@@ -127,6 +127,7 @@ def test_a_parquet_file_with_times_in_nanoseconds_is_rejected_with_its_columns(
     assert (invalid.delivery, invalid.code, invalid.details) == ("2024-01-01", "NANOSECONDS", {"columns": "seen"})
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S20")
 def test_parquet_files_of_a_folder_have_the_columns_of_all(spark: SparkSession, tmp_path: Path) -> None:
     """Spark cannot merge integers of different sizes, and reads them as one of the files has them."""
@@ -146,6 +147,7 @@ def test_parquet_files_of_a_folder_have_the_columns_of_all(spark: SparkSession, 
     assert rows == [("0", "Wien"), ("1", "Wien"), ("a", None), ("b", "Graz")]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S20")
 def test_a_column_of_empty_objects_is_not_missing(spark: SparkSession, tmp_path: Path) -> None:
     """Spark does not infer such a column from a JSON file, and it does from other files."""
@@ -651,6 +653,7 @@ def test_an_invalid_date_in_a_name_is_a_missing_time(tmp_path: Path, source: Sou
     assert (bad.at, bad.time_problem(dimension)) == (None, problem)
 
 
+@pytest.mark.slow
 def test_a_path_is_not_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
     """The folder `[1]` is read and not the folder `1`, one file alone and two at once."""
     for name, city in (("1", "Linz"), ("[1]", "Graz")):

@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Dimension, parse
-from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline_tests.semantics.engine import OwnTables, load_once
+from scd_pipeline_tests.semantics.engine import OwnTables
 from scd_pipeline_tests.semantics.specification import by_files, declare, feed, requirement
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -253,22 +251,17 @@ def variants() -> dict[str, Dimension]:
     return {name: replace(dimension, name=f"dim_player_{name}") for name, dimension in named.items()}
 
 
-@pytest.fixture(scope="module")
-def stored(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the table of each variant."""
-    tables = OwnTables(Warehouse(spark, tmp_path_factory.mktemp("options")), tmp_path_factory.mktemp("deliveries"))
-    for dimension in variants().values():
-        load_once(tables.warehouse, dimension, tables.deliveries(dimension, CHANGES))
-    return {name: tables.rows(dimension) for name, dimension in variants().items()}
+def load_variant(own_tables: OwnTables, name: str) -> list[dict[str, Any]]:
+    """Load one variant, and return the rows of its table in order of their versions."""
+    own_tables.load(variants()[name], CHANGES)
+    return sorted(own_tables.rows(variants()[name]), key=lambda row: row["version"])
 
 
 @pytest.mark.slow
 @requirement("X3", "X8")
 @pytest.mark.parametrize("profile", ["default", "dlt", "elevata"])
-def test_a_player_has_the_same_history_and_keys_in_each_profile(
-    stored: dict[str, list[dict[str, Any]]], profile: str
-) -> None:
-    rows = sorted(stored[profile], key=lambda row: row["version"])
+def test_a_player_has_the_same_history_and_keys_in_each_profile(own_tables: OwnTables, profile: str) -> None:
+    rows = load_variant(own_tables, profile)
     assert_same_rows(inspect.cleandoc(HISTORIES[profile]), rows)
     managers = [(row["account_manager"], row["previous_account_manager"]) for row in rows]
     assert managers == [("m2", "m1")] * 3
@@ -276,16 +269,14 @@ def test_a_player_has_the_same_history_and_keys_in_each_profile(
 
 
 @requirement("X1", "X2", "X4")
-def test_a_player_has_the_same_history_with_declared_names_and_another_open_end(
-    stored: dict[str, list[dict[str, Any]]],
-) -> None:
+def test_a_player_has_the_same_history_with_declared_names_and_another_open_end(own_tables: OwnTables) -> None:
     expected = """
     | tier   | account_manager | manager_before | manager_since | valid_from | valid_to   | is_current | version |
     | Bronze | m2              | m1             | 2024-07-01    | 2024-01-01 | 2024-06-01 | false      | 1       |
     | Silver | m2              | m1             | 2024-07-01    | 2024-06-01 | 2024-09-01 | false      | 2       |
     | Silver | m2              | m1             | 2024-07-01    | 2024-11-01 | 2999-12-31 | true       | 3       |
     """
-    rows = stored["declared"]
+    rows = load_variant(own_tables, "declared")
     assert_same_rows(inspect.cleandoc(expected), rows)
     assert {"effective_from", "current_flag", "previous_account_manager"}.isdisjoint(rows[0])
-    assert [row["player_key"] for row in sorted(rows, key=lambda row: row["version"])] == KEYS
+    assert [row["player_key"] for row in rows] == KEYS
