@@ -85,6 +85,7 @@ def _damages(column: str) -> str:
     )
 
 
+@pytest.mark.slow(15)
 @rule("S2", "S3", "S14", "S23")
 def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
     results = check.check_dimension(sound, PLAYER)
