@@ -216,10 +216,6 @@ CONDITIONS: Mapping[str, Condition] = {
         "is {last}; expected the log whose commits were applied; nothing was written",
         "{repair}",
     ),
-    "KEYS_LOST": Condition(
-        "it has lost surrogate keys that {audit} records as assigned; expected every key that was ever assigned",
-        "load the dimension, which rebuilds the key list from the audit",
-    ),
     "HISTORY_LOST": Condition(
         "it lacks commits that {dimension} has recorded; expected every closed version of {dimension}; nothing was "
         "written",

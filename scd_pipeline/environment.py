@@ -101,7 +101,7 @@ class Environment:
     )
     schema_changes: str = field(metadata=_variable("SCD_SCHEMA_CHANGES", "schema of the change logs", "`SCD_SCHEMA`"))
     schema_audit: str = field(metadata=_variable("SCD_SCHEMA_AUDIT", "schema of the audit tables", "`SCD_SCHEMA`"))
-    schema_keys: str = field(metadata=_variable("SCD_SCHEMA_KEYS", "schema of the key lists", "`SCD_SCHEMA`"))
+    schema_keys: str = field(metadata=_variable("SCD_SCHEMA_KEYS", "schema of the views `dim_x_keys`", "`SCD_SCHEMA`"))
     schema_history: str = field(
         metadata=_variable("SCD_SCHEMA_HISTORY", "schema of the history tables", "`SCD_SCHEMA`")
     )

@@ -56,7 +56,7 @@ class Pipeline:
             commands of `scd` share, which is started if it does not run.
         schema: The schema of the session's catalog that has the tables, such as `sales` or `main.sales`; by default
             they are in the folder.
-        schemas: Other schemas for some kinds of tables: `changes`, `audit`, `keys`, `history`.
+        schemas: Other schemas for some kinds of tables: `changes`, `audit`, `history`; and for the view `keys`.
 
     Raises:
         SetupError: Java, jars or a server are missing, or the session's time zone is not UTC.
@@ -126,7 +126,7 @@ class Pipeline:
         retry: Retry | None = None,
         raise_on_rejection: bool = True,
     ) -> LoadResult:
-        """Load deliveries into a dimension, with its audit and its key list, or into a fact.
+        """Load deliveries into a dimension, with its audit, or into a fact.
 
         A load can be repeated: a delivery that was loaded before changes nothing.
 

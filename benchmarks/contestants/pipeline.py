@@ -78,7 +78,7 @@ def _check_rekeyed_files(before: DataFrame, after: DataFrame) -> None:
 
 
 class Pipeline(Contestant):
-    """Change log, dimension, audit, key list, and the checks before the commit."""
+    """Change log, dimension, audit, and the checks before the commit."""
 
     name = "scd_pipeline"
     description = "log, dimension, audit, keys and checks"

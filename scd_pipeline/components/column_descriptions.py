@@ -73,6 +73,7 @@ _AUDIT = {
     t.CORRELATION: "Correlation id, as delivered.",
     a.RECORDED_AT: "System time: the time of the commit that made the transition visible.",
     a.RECORDED_VERSION: "First Delta version of the dimension that contains the transition.",
+    c.EFFECTIVE_FROM: "Start of the version in force after the transition; NULL if there is none.",
 }
 
 

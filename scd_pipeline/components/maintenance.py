@@ -1,8 +1,7 @@
 """Maintenance of the tables of a dimension or a fact: a job in the pool of their loads.
 
 How often a table is compacted depends on how it is written: loads replace rows of the table itself, which leaves small
-files and deletion vectors behind. They only append to the change log, the audit and the key list, and mostly to a
-history table.
+files and deletion vectors behind. They only append to the change log and the audit, and mostly to a history table.
 
 No postponed annotations here: Dagster evaluates those of an op's function.
 """

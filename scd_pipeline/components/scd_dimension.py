@@ -79,8 +79,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     log_maintenance_cron: str = Field(
         default="0 4 1 * *",
         description=(
-            "Cron expression for OPTIMIZE and VACUUM of the tables that loads mostly append to: change logs, audits, "
-            "key lists and history tables."
+            "Cron expression for OPTIMIZE and VACUUM of the tables that loads mostly append to: change logs, audits "
+            "and history tables."
         ),
     )
     status: str | None = Field(

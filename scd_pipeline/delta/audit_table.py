@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,10 +11,13 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.change_types import REPAIRED, WITHDRAWN
+from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, REPAIRED, UPDATE, WITHDRAWN
+from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.declaration.types import Array, Map, Primitive, parse_type
 from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, renamed_columns, skipping_columns
-from scd_pipeline.expressions import col, key_text, timestamp_literal, to_current_names
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.table import Table, sql_literal
+from scd_pipeline.expressions import col, key_text, quote_name, timestamp_literal, to_current_names
 from scd_pipeline.history.actions import changed_columns
 from scd_pipeline.history.lossless import map_entry
 from scd_pipeline.history.schema import beginning, dimension_schema
@@ -59,6 +62,7 @@ def audit_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
         (RECORDED_AT, "timestamp", False),
         (RECORDED_VERSION, "bigint", True),
         (WITHDRAWS, "bigint", True),
+        (EFFECTIVE_FROM, "timestamp", True),
     ]
 
 
@@ -104,6 +108,48 @@ def current_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:
     return _with_current_names(transitions.join(withdrawn, [*keys, AUDIT_ID], "left_anti"), dimension)
 
 
+def assigned_keys_query(audit: Table, stored: StoredDeclaration) -> str | None:
+    """Return the SQL of the surrogate keys that an audit has recorded as assigned, each with its version (S14, S24).
+
+    The columns are the surrogate key, the business key and `effective_from`; a key may have several rows. In a row from
+    before the audit had `effective_from`, the version begins at the time of its change or, if that does not have the
+    key, at the declared begin (S29). None if the audit does not exist.
+    """
+    if not (columns := audit.columns()):
+        return None
+    key, names = quote_name(f"{stored.surrogate_key}_new"), [quote_name(name) for name in stored.key_names]
+    start = f"TIMESTAMP '{EARLIEST_TIME}Z'"
+    if stored.column_layout.has_windows:
+        recorded = [EFFECTIVE_FROM] if EFFECTIVE_FROM in columns else []
+        start = f"COALESCE({', '.join([*recorded, *_starts_at_begin(key, names, stored), CHANGE_TS])})"
+    opening = ", ".join(sql_literal(stored.change_types.get(name, name)) for name in (INSERT, UPDATE, LOGICAL_DELETE))
+    return (
+        f"SELECT {key} AS {quote_name(stored.surrogate_key)}, {', '.join(names)}, {start} AS {EFFECTIVE_FROM} "
+        f"FROM {audit.identifier} WHERE {CHANGE_TYPE} IN ({opening}) AND {key} IS NOT NULL"
+    )
+
+
+def _starts_at_begin(key: str, names: Sequence[str], stored: StoredDeclaration) -> list[str]:
+    """Return the SQL of the starts of a version that may begin at the declared begin, of which the first is not NULL.
+
+    The change's own time is the start if the key is its hash (`history.keys.surrogate_key`).
+    """
+    if stored.begin is None:
+        return []
+    texts = [f"CAST({name} AS STRING)" for name in names]
+    parts = [f"COALESCE(CONCAT(CAST(LENGTH({text}) AS STRING), ':', {text}), '-')" for text in texts]
+    salt = sql_literal(f"{len(stored.key_salt)}:{stored.key_salt}")
+    hashed = f"xxhash64(CONCAT({', '.join([salt, *parts])}, CAST(UNIX_MICROS({CHANGE_TS}) AS STRING)))"
+    at_change = f"CASE WHEN {key} = {hashed} THEN {CHANGE_TS} END"
+    if len(stored.begin) > 1:
+        return [at_change, f"TIMESTAMP '{stored.begin[0]}Z'"]
+    (column,) = stored.begin
+    ddl = parse_type(stored.attributes[column].type).ddl()
+    former = [former for former, name in stored.former_names.items() if name == column]
+    values = [f"ELEMENT_AT({NEW_VALUES}, {sql_literal(name)})" for name in (column, *former)]
+    return [at_change, *(f"CAST(CAST({value} AS {ddl}) AS TIMESTAMP)" for value in values)]
+
+
 def recorded_until(audit: DataFrame, moment: Column) -> DataFrame:
     """Return the audit rows that were recorded up to a system time."""
     return audit.where(F.col(RECORDED_AT) <= moment)
@@ -123,7 +169,7 @@ def audit_changes(
 
     Returns:
         `audit_schema` without `recorded_at` and `recorded_version`, with a WITHDRAWN row for each recorded transition
-        that is not current; and `effective_from` of the version that the new key identifies, NULL for a WITHDRAWN row.
+        that is not current.
     """
     names = list(dimension.key_names)
     transition_columns = [col(name) for name, _ in transition_schema(dimension)]
@@ -182,7 +228,7 @@ def repair_rows(
         F.coalesce(new[key.name], old[key.name], *_replaced_null(parse_type(key.type).ddl())).alias(key.name)
         for key in dimension.business_key
     ]
-    started = [row[EFFECTIVE_FROM] for row in (new, old)] if dimension.has_windows else []
+    started = [row[EFFECTIVE_FROM] if dimension.has_windows else beginning() for row in (new, old)]
     # The key of another program's table may be a text, which only the values have.
     old_key, new_key = (row[dimension.surrogate_key].try_cast("bigint") for row in (old, new))
     values = dict(zip(key_columns(dimension), (old_key, new_key), strict=True)) | {
@@ -191,6 +237,7 @@ def repair_rows(
         OLD_VALUES: F.when(old.isNotNull(), old_texts),
         NEW_VALUES: F.when(new.isNotNull(), new_texts),
         CHANGE_TS: F.coalesce(*started, beginning()),
+        EFFECTIVE_FROM: F.when(new_key.isNotNull(), started[0]),
         AUDIT_ACTOR: F.lit(actor),
         AUDIT_REASON: F.lit(reason),
         RECORDED_AT: timestamp_literal(at),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 
 REBUILT_BY: dict[str, str] = {
     LOG_SUFFIX: "no other table can rebuild it; restore the files that it had",
     AUDIT_SUFFIX: "a load rebuilds it from the change log, without withdrawn transitions and repairs",
-    KEYS_SUFFIX: "a load rebuilds it from the audit",
     HISTORY_SUFFIX: "drop the dimension's table too; a load rebuilds both from the change log",
     "": "a load rebuilds it from its change log",
 }

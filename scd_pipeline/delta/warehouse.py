@@ -32,7 +32,7 @@ class Warehouse:
             reads every table version whose files exist, however old.
         path: The folder. With `schema` it contains only the tables of the platform capabilities.
         schema: The schema of the tables; by default they are in the folder.
-        schemas: Another schema for a kind of table (`changes`, `audit`, `keys`, `history`).
+        schemas: Another schema for a kind of table (`changes`, `audit`, `history`), or for the view `keys`.
         declared: Names of dimensions and facts, of which `tables` returns the existing tables if the folder cannot be
             listed.
         key_hash: Computes a surrogate key from the text of a version; tests set another than the default.
@@ -147,16 +147,18 @@ class Warehouse:
             names = [table for name in self.declared for table in table_names(name, has_history=True)]
             return sorted(name for name in names if self.table(name).exists())
         if self.schema is not None:
-            names = [
-                row["tableName"]
-                for schema in sorted({self.schema, *self.schemas.values()})
-                for row in self.spark.sql(f"SHOW TABLES IN {_quoted(schema)}").collect()
-                if not row["isTemporary"] and self.table(row["tableName"]).schema == schema
-            ]
+            schemas = sorted({self.schema, *self.schemas.values()})
             # Spark lists the session's temporary views in every schema.
-            rows = self.spark.sql(f"SHOW VIEWS IN {_quoted(self.schema)}").collect()
-            views = {row["viewName"] for row in rows if not row["isTemporary"]}
-            return sorted(set(names) - views)
+            tables, views = (
+                {
+                    row[column]
+                    for schema in schemas
+                    for row in self.spark.sql(f"SHOW {kind} IN {_quoted(schema)}").collect()
+                    if not row["isTemporary"] and self.table(row[column]).schema == schema
+                }
+                for kind, column in (("TABLES", "tableName"), ("VIEWS", "viewName"))
+            )
+            return sorted(tables - views)
         folder = Path(self.path)
         logs = folder.glob("*/_delta_log") if folder.is_dir() else ()
         # A load that was killed while it created a table may have left a log without commits.

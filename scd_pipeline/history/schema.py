@@ -96,11 +96,6 @@ def beginning() -> Column:
     return declared_time(EARLIEST_TIME)
 
 
-def declared_begin(begin: Begin) -> Column:
-    """Return the time at which the first version of an early entity begins (S29)."""
-    return declared_time(begin.at)
-
-
 def with_begin_value(states: DataFrame, dimension: Dimension, window: RowWindow) -> DataFrame:
     """Add the value of the attribute at which histories begin, if one is declared, for `version_start` (S29).
 
@@ -132,7 +127,7 @@ def _first_start(begin: Begin, change_time: Column) -> tuple[Column, Column]:
     """Return the declared start of a first version, and whether it applies."""
     if begin.column:
         return F.col(_BEGIN_VALUE), F.col(_BEGIN_VALUE) < change_time
-    return declared_begin(begin), change_time <= declared_time(begin.for_first_changes_until)
+    return declared_time(begin.at), change_time <= declared_time(begin.for_first_changes_until)
 
 
 def declared_time(text: str) -> Column:

@@ -40,9 +40,9 @@ from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import any_of, array_where, col, values_differ, with_columns
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
-from scd_pipeline.history.lossless import map_entry, map_of_entries, wrapped_value
+from scd_pipeline.history.lossless import map_entry, map_of_entries
 from scd_pipeline.history.row_windows import RowWindows, business_key
-from scd_pipeline.history.schema import beginning, declared_begin, version_start, with_begin_value
+from scd_pipeline.history.schema import beginning, version_start, with_begin_value
 from scd_pipeline.history.timeline import (
     EXISTS,
     OPENED_BY,
@@ -106,9 +106,9 @@ def build_transitions(
         key_hash: The hash of surrogate keys.
 
     Returns:
-        The business key, `transition_schema`, and `effective_from` of the version that the new key identifies. The
-        batch is named without its revision. Without a declared actor, `actor` is the pipeline. The maps of old and new
-        values do not contain attributes that were not provided.
+        The business key, `transition_schema`, and `effective_from` of the version that the new key identifies, NULL
+        without one. The batch is named without its revision. Without a declared actor, `actor` is the pipeline. The
+        maps of old and new values do not contain attributes that were not provided.
     """
     windows = RowWindows(dimension, has_one_record_per_entity=has_one_record_per_entity)
     states = with_running_state(effective_records(records, dimension, windows, kinds), dimension, windows)
@@ -121,7 +121,8 @@ def build_transitions(
         transitions = states.select(*keys, EFFECTIVE_FROM, _insert(dimension).alias("_transition"))
     else:
         transitions = _occurring_transitions(states, dimension)
-    return transitions.select(*keys, "_transition.*", EFFECTIVE_FROM)
+    start = F.when(F.col("_transition")[key_columns(dimension)[1]].isNotNull(), F.col(EFFECTIVE_FROM))
+    return transitions.select(*keys, "_transition.*", start.alias(EFFECTIVE_FROM))
 
 
 def _occurring_transitions(states: DataFrame, dimension: Dimension) -> DataFrame:
@@ -136,41 +137,6 @@ def _occurring_transitions(states: DataFrame, dimension: Dimension) -> DataFrame
     computed = states.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transitions"))
     exploded = computed.select(*keys, EFFECTIVE_FROM, F.explode("_transitions").alias("_transition"))
     return exploded.where(F.col("_transition").isNotNull())
-
-
-def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
-    """Return the surrogate keys that transitions assigned, and the version that each one identifies.
-
-    A transition has the time of its change; the version may begin at the declared begin instead (S29), which is a fixed
-    time or a value of the transition itself. The key is the hash of its version, so it decides between the two.
-
-    Args:
-        transitions: The business key and `transition_schema`; withdrawn transitions included.
-        dimension: The declaration.
-        key_hash: The hash of surrogate keys.
-
-    Returns:
-        The surrogate key, the business key, and `effective_from`; one row for each key.
-    """
-    starts = [F.col(CHANGE_TS), *_other_starts(dimension)] if dimension.has_windows else [beginning()]
-    new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
-    opened = transitions.where(F.col(CHANGE_TYPE).isin(*opening_change_types(dimension)))
-    candidates = opened.select(new_key, *business_key(dimension), F.explode(F.array(*starts)).alias(EFFECTIVE_FROM))
-    is_hash = col(dimension.surrogate_key) == surrogate_key(dimension, key_hash)
-    is_version = F.col(EFFECTIVE_FROM).isNotNull() & is_hash
-    return candidates.where(is_version).dropDuplicates([dimension.surrogate_key])
-
-
-def _other_starts(dimension: Dimension) -> list[Column]:
-    """Return the times other than that of its change at which the version of a transition may begin (S29)."""
-    if dimension.begin is None:
-        return []
-    if not dimension.begin.column:
-        return [declared_begin(dimension.begin)]
-    attribute = dimension.attribute(dimension.begin.column)
-    data_type = attribute_types(dimension)[attribute.name]
-    names = (attribute.name, *attribute.former_names)
-    return [wrapped_value(F.col(NEW_VALUES), name, data_type)["v"].cast("timestamp") for name in names]
 
 
 def _attributes_of(dimension: Dimension, source: Source) -> list[Attribute]:
@@ -280,7 +246,8 @@ def _with_changes(states: DataFrame, dimension: Dimension, windows: RowWindows) 
 def _with_keys(states: DataFrame, dimension: Dimension, windows: RowWindows, key_hash: KeyHash) -> DataFrame:
     """Add the surrogate key of the version that began last, and of the one before this moment (S14, S29, S33).
 
-    Likewise the value of each attribute that is `at_open`, in `_opening_<name>`.
+    `effective_from` is the start of the version that began last. Likewise the value of each attribute that is
+    `at_open`, in `_opening_<name>`.
     """
     window = windows.by_time()
     opens = F.col(_ROW_CHANGE).isin(*opening_change_types(dimension))
@@ -292,7 +259,8 @@ def _with_keys(states: DataFrame, dimension: Dimension, windows: RowWindows, key
     key = window.last(F.when(opens, surrogate_key(dimension, key_hash)))
     at_open = [a.name for a in dimension.attributes if a.untracked == "at_open"]
     openings = {_opening(n): window.last(F.when(opens, F.struct(col(n).alias("value")))) for n in at_open}
-    keyed = with_columns(keyed.withColumn(_KEY, key), openings)
+    last_start = window.last(F.when(opens, F.col(EFFECTIVE_FROM)))
+    keyed = with_columns(keyed.withColumns({_KEY: key, EFFECTIVE_FROM: last_start}), openings)
     return keyed.withColumns({_before(n): window.lag(col(n)) for n in (_KEY, *openings)})
 
 

@@ -19,10 +19,10 @@ VERSION_NUMBERS_ARE_CONSECUTIVE = "version_numbers_are_consecutive"
 SURROGATE_KEYS_ARE_UNIQUE = "surrogate_keys_are_unique"
 SURROGATE_KEYS_ARE_NOT_RESERVED = "surrogate_keys_are_not_reserved"
 AUDIT_REBUILDS_DIMENSION = "audit_rebuilds_dimension"
-KEY_LIST_IS_COMPLETE = "key_list_is_complete"
 NO_FOREIGN_COMMITS = "no_foreign_commits"
 UPSTREAM_HAS_APPLIED_COMMITS = "upstream_has_applied_commits"
 TABLES_ARE_APPEND_ONLY = "tables_are_append_only"
+NO_UNUSED_TABLES = "no_unused_tables"
 DATA_FILES_EXIST = "data_files_exist"
 GRAIN_IS_UNIQUE = "grain_is_unique"
 SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
@@ -70,11 +70,6 @@ _DESCRIPTIONS = (
     ),
     CheckDescription(AUDIT_REBUILDS_DIMENSION, "The dimension equals the one rebuilt from the audit", ("S22",)),
     CheckDescription(
-        KEY_LIST_IS_COMPLETE,
-        "The key list has every surrogate key that the audit has recorded as assigned",
-        ("S14", "S24"),
-    ),
-    CheckDescription(
         NO_FOREIGN_COMMITS,
         "All commits that changed rows are pipeline commits, and no table that other tables depend on is missing",
         ("S17",),
@@ -84,9 +79,8 @@ _DESCRIPTIONS = (
         "Every upstream table has all commits that its downstream tables have applied",
         ("S17",),
     ),
-    CheckDescription(
-        TABLES_ARE_APPEND_ONLY, "Change log, audit and key list are append-only: delta.appendOnly is set", ("S22",)
-    ),
+    CheckDescription(TABLES_ARE_APPEND_ONLY, "Change log and audit are append-only: delta.appendOnly is set", ("S22",)),
+    CheckDescription(NO_UNUSED_TABLES, "No table of an earlier release is left that loads do not use any more"),
     CheckDescription(DATA_FILES_EXIST, "Every data file of the newest version of each table exists", ("S17",)),
     CheckDescription(GRAIN_IS_UNIQUE, "The grain of a fact identifies one row", ("S23",)),
     CheckDescription(SURROGATE_KEYS_EXIST, "Every surrogate key that a fact stores exists in its dimension", ("S24",)),
@@ -106,5 +100,5 @@ _DESCRIPTIONS = (
 CHECK_DESCRIPTIONS: Mapping[str, CheckDescription] = {check.name: check for check in _DESCRIPTIONS}
 """The description of each check, by the name of the check."""
 
-WARNING_CHECKS = frozenset({DELETES_ARE_IN_EFFECT})
+WARNING_CHECKS = frozenset({DELETES_ARE_IN_EFFECT, NO_UNUSED_TABLES})
 """The checks of tables whose violation is a warning: the tables are as the deliveries and the declaration say."""

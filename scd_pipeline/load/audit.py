@@ -16,10 +16,10 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
+from scd_pipeline.columns import COMMIT
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.audit_table import (
     RecordedTransitions,
@@ -31,9 +31,9 @@ from scd_pipeline.delta.audit_table import (
 )
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.schema import FORMAT, ensure_table
+from scd_pipeline.delta.schema import FORMAT, column_steps, ensure_table, require_pipeline_tables
 from scd_pipeline.delta.table import Table
-from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
+from scd_pipeline.delta.upstream import damage, foreign_commit_errors, log_mark, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, constant_number, constant_time, timestamp_literal
 from scd_pipeline.frames import checkpoint, with_broadcast
@@ -51,9 +51,9 @@ from scd_pipeline.history.transitions import (
     opening_change_types,
 )
 from scd_pipeline.instants import from_micros
-from scd_pipeline.load.keys import RecordedCommits, append_keys, ensure_key_list, keys_to_append
 from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, read_log, records_in_effect
 from scd_pipeline.load.retry import Progress
+from scd_pipeline.load.schema_steps import execute
 from scd_pipeline.texts import pluralize
 
 _UNKNOWN_TIME = from_micros(0)
@@ -165,9 +165,6 @@ class AuditStepRecords:
         is_newest: Whether every recorded transition is before `since`.
         entity_limit: An upper bound of the number of entities of `changed`; None if unknown.
         has_one_record_per_entity: Whether every entity has exactly one record in effect.
-        new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the key list
-            has; None if they follow from the rows of the step.
-        new_key_count: The number of `new_keys`.
         key_range: A condition on the business key that holds for the entities of `changed` (`key_ranges`); None if
             unknown.
     """
@@ -179,8 +176,6 @@ class AuditStepRecords:
     is_newest: bool = False
     entity_limit: int | None = None
     has_one_record_per_entity: bool = False
-    new_keys: DataFrame | None = None
-    new_key_count: int = 0
     key_range: Column | None = None
 
 
@@ -232,20 +227,19 @@ def record_from(
     dimension: Dimension,
     run_id: str,
     progress: Progress,
-    recorded: RecordedCommits,
+    last: PipelineCommit,
     loaded: LoadedAuditStep | None,
 ) -> AuditResult:
-    """Record from the last commits of the audit and the key list.
+    """Record from the last commit of the audit.
 
     Args:
-        recorded: The last commits of the audit and of the key list.
+        last: The last commit of the audit, read before those of its upstream.
         loaded: The step of a load that has just committed, if any.
     """
     table, log_table = (warehouse.table(name) for name in (dimension.name, dimension.name + LOG_SUFFIX))
     # The downstream tables are read before their upstream, which a load in between can only move ahead.
     commit = loaded.commit if loaded else table.last_commit_or_zero()
     log_commit = loaded.log_commit if loaded else log_table.last_commit_or_zero()
-    last = recorded.audit
     raise_first(damage(log_commit, [last, commit]))
     applied = last.applied(log_commit.table).commit
     if log_commit.number <= applied or not commit.exists:
@@ -255,21 +249,16 @@ def record_from(
         steps = [(step, loaded.records) for step in pending_steps([log_commit], [commit], applied)]
     else:
         steps, dimension = _steps_of_log(warehouse, dimension, last, commit, log_commit)
-    audit, keys = ensure_audit(warehouse, dimension, last), ensure_key_list(warehouse, dimension, recorded.keys)
-    recording = _Recording(warehouse, dimension, run_id, commit, log_commit, audit, keys, loaded)
-    last_audit, last_keys = _from_version_0(last), _from_version_0(recorded.keys)
+    audit = ensure_audit(warehouse, dimension, last)
+    recording = _Recording(warehouse, dimension, run_id, commit, log_commit, audit, loaded)
+    last = replace(last, newest=max(last.newest, 0))  # a table that was just created has no row at its version 0
     counts: list[_Counts] = []
     for step, records in steps:
-        last_audit, last_keys, step_counts = recording.record_step(step, records, last_audit, last_keys)
+        last, step_counts = recording.record_step(step, records, last)
         counts += step_counts
-    result = _audit_result(dimension, last_audit.newest, counts)
+    result = _audit_result(dimension, last.newest, counts)
     progress(f"{audit.name}: appended {pluralize(result.counts.transitions.total(), 'row')}")
     return result
-
-
-def _from_version_0(commit: PipelineCommit) -> PipelineCommit:
-    """Return the last commit of a table that exists by now; one that was just created has no row at its version 0."""
-    return replace(commit, newest=max(commit.newest, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +272,6 @@ class _Recording:
         commit: The last commit of the dimension.
         log_commit: The last commit of the log.
         audit: The audit.
-        keys: The key list.
         loaded: The step of a load that has just committed, if any.
     """
 
@@ -293,53 +281,25 @@ class _Recording:
     commit: PipelineCommit
     log_commit: PipelineCommit
     audit: Table
-    keys: Table
     loaded: LoadedAuditStep | None
 
     def record_step(
-        self, step: AuditStep, records: AuditStepRecords, last_audit: PipelineCommit, last_keys: PipelineCommit
-    ) -> tuple[PipelineCommit, PipelineCommit, list[_Counts]]:
-        """Append the rows of a step to the audit, and before them its keys to the key list.
-
-        Args:
-            step: The step.
-            records: What its rows are computed from.
-            last_audit: The last commit of the audit.
-            last_keys: The last commit of the key list.
-
-        Returns:
-            The last commits of the audit and the key list after the step, and the counts of its rows.
-        """
+        self, step: AuditStep, records: AuditStepRecords, last: PipelineCommit
+    ) -> tuple[PipelineCommit, list[_Counts]]:
+        """Append the rows of a step to the audit, whose last commit is `last`; return its commit and its counts."""
         loaded, dimension = self.loaded, self.dimension
         rows = _computed_changes(loaded) if loaded is not None and loaded.records is records else None
         if rows is None:
-            stored = self.audit.read(last_audit.newest)
+            stored = self.audit.read(last.newest)
             rows = step_changes(self.warehouse, stored, dimension, step.log_commit, records)
         by_attribute = loaded is not None and any(loaded.existing_entities.values())
         counts = _count_changes(rows, dimension, by_attribute=by_attribute)
-        opened = sum(added.opened for _, attribute, added in counts if attribute is None)
-        last_keys = self._append_keys(rows, records, last_keys, opened) if opened else last_keys
         marks = {
             **log_mark(self.log_commit, step.log_commit),
             dimension.name: HighWaterMark(step.dimension_commit, self.commit.table_id, step.table_version),
-            **table_mark(last_keys),
         }
-        following = last_audit.next(high_water_marks=marks, run_id=self.run_id)
-        return self.audit.append(_at_step(rows, dimension, step), following), last_keys, counts
-
-    def _append_keys(
-        self, rows: DataFrame, records: AuditStepRecords, last_keys: PipelineCommit, opened: int
-    ) -> PipelineCommit:
-        """Append the keys of the opened versions that the key list lacks, and return its last commit.
-
-        The keys of transitions that were recorded before are in it, because its commit precedes that of the audit.
-        """
-        new, count = records.new_keys, records.new_key_count
-        if new is None:
-            assigned = _opened_keys(rows, self.dimension)
-            assigned = assigned if records.has_one_record_per_entity else assigned.distinct()
-            new, count = keys_to_append(self.keys, last_keys, assigned, opened, self.dimension)
-        return append_keys(self.keys, last_keys, new, self.dimension, self.run_id, count=count)
+        following = last.next(high_water_marks=marks, run_id=self.run_id)
+        return self.audit.append(_at_step(rows, dimension, step), following), counts
 
 
 def _audit_result(dimension: Dimension, table_version: int, counts: Sequence[_Counts]) -> AuditResult:
@@ -438,12 +398,34 @@ def _commit_before_last_used(audit: PipelineCommit, dimension: PipelineCommit) -
     return max(0, mark.commit - 1) if is_same else 0
 
 
+def audit_commit(warehouse: Warehouse, dimension: Dimension) -> PipelineCommit:
+    """Return the last commit of the audit, number 0 if it does not exist.
+
+    Raises:
+        SetupError: The audit was not created by this package.
+        ForeignCommitError: Another program changed its rows.
+    """
+    audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
+    last = audit.last_commit_or_zero()
+    if last.foreign is not None and last.number == 0:
+        require_pipeline_tables(audit)
+    raise_first(foreign_commit_errors([last]))
+    return last
+
+
 def ensure_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
-    """Return the audit, created if it does not exist."""
+    """Return the audit, created if it does not exist, and with the columns that an earlier release did not create.
+
+    Such an audit has used a key list, which its commits record.
+    """
     audit = warehouse.writable(dimension.name + AUDIT_SUFFIX)
     properties = {FORMAT: "1", **audit_properties(dimension)}
     comment = f"Every change of an entity of {dimension.name}, with its cause"
     ensure_table(audit, last, audit_schema(dimension), properties, comment)
+    if dimension.name + KEYS_SUFFIX in last.high_water_marks:
+        expected = [(name, ddl) for name, ddl, _ in audit_schema(dimension)]
+        for step in column_steps(audit.name, audit.columns(), expected, {}):
+            execute(step, warehouse)
     return audit
 
 
@@ -482,10 +464,3 @@ def _at_step(changes: DataFrame, dimension: Dimension, step: AuditStep) -> DataF
     anchor = F.col(CORRELATION)
     version = constant_number(step.table_version, anchor) if step.table_version >= 0 else F.lit(None)
     return recorded_rows(changes, dimension, at=constant_time(step.at, anchor), version=version)
-
-
-def _opened_keys(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return the surrogate key of each version that audit rows with `effective_from` open, and the version."""
-    opens = rows.where(F.col(CHANGE_TYPE).isin(*opening_change_types(dimension)))
-    new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
-    return opens.select(new_key, *[col(name) for name in dimension.key_names], EFFECTIVE_FROM)

@@ -274,7 +274,5 @@ def _step_records(
         is_newest=is_newest(since, state.batches),
         entity_limit=comparison.entity_limit,
         has_one_record_per_entity=comparison.has_one_record_per_entity,
-        new_keys=actions.new_keys,
-        new_key_count=actions.new_key_count,
         key_range=comparison.key_range,
     )

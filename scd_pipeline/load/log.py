@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,6 +19,7 @@ from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_decl
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import all_of, col, delivery_id
 from scd_pipeline.history.batch import Batch, batches_in_effect
+from scd_pipeline.history.snapshots import business_times
 from scd_pipeline.history.transitions import SOURCE_BATCH
 
 
@@ -73,6 +76,27 @@ def records_in_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
 def in_effect_at(batches: Sequence[tuple[int, Batch]], commit: int) -> list[Batch]:
     """Return the batches in effect after a commit of the log; `batches` have the numbers of their commits."""
     return batches_in_effect([batch for number, batch in batches if number <= commit])
+
+
+def may_have_removed_versions(batches: Sequence[tuple[int, Batch]], dimension: Dimension) -> bool:
+    """Return whether a commit of the log may have removed a version that the dimension had before it.
+
+    A commit whose changes are later than all before it only closes and opens versions. It removes versions if it
+    replaces or withdraws a batch, if it is late, or if a delete removes the row of an entity.
+
+    Args:
+        batches: All batches of the log, each with the number of its commit.
+        dimension: The declaration.
+    """
+    if dimension.deleted_rows == "remove" or len(batches_in_effect([batch for _, batch in batches])) < len(batches):
+        return True
+    last = None
+    for _, group in groupby(sorted(batches, key=itemgetter(0)), key=itemgetter(0)):
+        times = [time for _, batch in group for time in business_times(batch)]
+        if last is not None and times and min(times) <= last:
+            return True
+        last = max(times, default=last)
+    return False
 
 
 def changed_records(log: ChangeLog, batches: Sequence[tuple[int, Batch]], *, after: int, upto: int) -> DataFrame:

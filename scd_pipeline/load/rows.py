@@ -12,10 +12,12 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE, change_record_columns
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
+from scd_pipeline.delta.audit_table import assigned_keys_query
 from scd_pipeline.delta.schema import to_declared_columns
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
+from scd_pipeline.errors import InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import (
     checkpoint,
@@ -48,7 +50,6 @@ from scd_pipeline.invariants.dimensions import (
 )
 from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.facts import FactKeys
-from scd_pipeline.load.keys import keys_schema
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
@@ -62,17 +63,13 @@ class RowActions:
     """The rows of a table that change, each with its row action, and their number by action.
 
     `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact. `records`
-    are the change records in effect of the affected entities; None if the log affects none. `new_keys` are the opened
-    versions that the key list lacks, with its columns; None if the key list was not read. `new_key_count` is their
-    number.
+    are the change records in effect of the affected entities; None if the log affects none.
     """
 
     rows: DataFrame
     counts: Mapping[str, int]
     unknown_members: Mapping[str, int]
     records: DataFrame | None = None
-    new_keys: DataFrame | None = None
-    new_key_count: int = 0
 
 
 def plan_row_actions(
@@ -104,18 +101,8 @@ def plan_row_actions(
     opened_count = counted.by_action.get(OPEN, 0)
     opened = with_broadcast(_versions(actions.where(F.col(ACTION) == OPEN), dimension), opened_count)
     assigned = _assigned_keys(warehouse, state, stored) if opened_count and state.rows is not None else None
-    assigned_count = _check_and_count_assigned(expected, opened, assigned, dimension, fact_keys)
-    new_keys = None
-    if state.keys_are_listed and assigned is not None:
-        new_keys = _new_keys(opened, assigned, dimension) if assigned_count else opened
-    return RowActions(
-        actions,
-        counted.by_action,
-        counted.unknown_members,
-        recomputed.records,
-        new_keys,
-        new_key_count=opened_count - assigned_count,
-    )
+    _check(expected, opened, assigned, dimension, fact_keys)
+    return RowActions(actions, counted.by_action, counted.unknown_members, recomputed.records)
 
 
 class _Recomputed(NamedTuple):
@@ -209,38 +196,22 @@ def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> 
 
 
 def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return surrogate key, business key and `effective_from` of rows of the table, the columns of the key list."""
+    """Return surrogate key, business key and `effective_from` of rows of the table."""
     if not dimension.has_windows:
         rows = rows.withColumn(EFFECTIVE_FROM, beginning())
-    return rows.select(*[col(name) for name, _ in keys_schema(dimension)])
-
-
-def _new_keys(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return the opened versions whose surrogate keys were never assigned."""
-    key = dimension.surrogate_key
-    return opened.join(_with_keys_of(assigned, opened, dimension), key, "left_anti")
+    return rows.select(*[col(name) for name in (dimension.surrogate_key, *dimension.key_names, EFFECTIVE_FROM)])
 
 
 def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
-    """Return every surrogate key that is stored or was ever assigned, with its version (`_versions`) (S14).
+    """Return the surrogate keys that no other version may get, with their versions (`_versions`) (S14).
 
-    Raises:
-        HighWaterMarkError: The key list is lost.
+    Those of versions that the table does not have any more are in the audit alone. Without an audit they are unknown.
     """
-    dimension = state.dimension
-    keys = warehouse.table(dimension.name + KEYS_SUFFIX)
-    columns = [col(name) for name, _ in keys_schema(dimension)]
-    if state.keys_are_listed:
-        return keys.read().select(*columns)
-    current = _versions(stored, dimension)
-    if not dimension.has_windows:
-        return current
-    if keys.exists():
-        return current.unionByName(keys.read().select(*columns))
-    audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
-    if audit.exists() and audit.last_commit().number > 0:
-        raise HighWaterMarkError("KEYS_LOST", f"table {keys.name}", audit=audit.name)
-    return current
+    current, query = _versions(stored, state.dimension), None
+    if state.may_lack_versions:
+        audit = warehouse.table(state.dimension.name + AUDIT_SUFFIX)
+        query = assigned_keys_query(audit, StoredDeclaration.from_dimension(state.dimension))
+    return current if query is None else current.unionByName(warehouse.spark.sql(query))
 
 
 def _timeline_records(records: DataFrame, dimension: Dimension) -> DataFrame:
@@ -272,24 +243,21 @@ def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:
     return to_declared_columns(state.rows, state.dimension)
 
 
-def _check_and_count_assigned(
+def _check(
     expected: DataFrame,
     opened: DataFrame,
     assigned: DataFrame | None,
     dimension: Dimension,
     fact_keys: FactKeys | None,
-) -> int:
+) -> None:
     """Check the invariants of the recomputed rows before anything is written: by one query, if none is violated.
 
     Args:
         expected: The recomputed rows, with their row action.
         opened: Those of them that open a version.
-        assigned: The surrogate keys that were ever assigned, with their versions; None if none can be assigned twice.
+        assigned: The surrogate keys of other versions (`_assigned_keys`); None if none can be assigned twice.
         dimension: The declaration.
         fact_keys: For a fact, its surrogate keys.
-
-    Returns:
-        The number of rows in `assigned` whose surrogate key an opened version has.
     """
     others = [] if fact_keys is None else [fact_keys.violations(expected)]
     unnamed = unnamed_violations(expected, dimension)
@@ -303,7 +271,7 @@ def _check_and_count_assigned(
         others.append(collisions(opened, assigned, dimension))
         violation_count += others[-1].count()
     if not violation_count:
-        return assigned_count
+        return
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
     broken = union_all([*others, violations(expected, dimension)]).limit(_MAX_SHOWN_VIOLATIONS).collect()

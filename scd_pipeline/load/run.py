@@ -2,13 +2,13 @@
 
 A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
-1. Before a plan: rebuild a lost key list (`keys.restore_keys`); for a fact, add the unknown member to dimensions
-   whose loads have not written it (`unknown_member.with_unknown_member`).
+1. Before a plan of a fact: add the unknown member to dimensions whose loads have not written it
+   (`unknown_member.with_unknown_member`).
 2. Plan (`load_plan.build_plan`): read the stored state, read the deliveries, accept or reject each batch, compute
    change records and row actions; write nothing.
 3. Commit: execute the schema steps and append to the change log (`commit_log`), then write the changed rows
    (`commit_table`).
-4. Record the audit and the key list of a dimension (`audit.record_from`).
+4. Record the audit of a dimension (`audit.record_from`).
 5. After every fiftieth commit, combine small files (`compaction.compact_small_files`).
 
 A killed load leaves complete commits, and the next load continues from them (S17).
@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
 from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
@@ -42,10 +42,16 @@ from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.schema import dimension_schema
-from scd_pipeline.load.audit import AuditResult, AuditStepRecords, LoadedAuditStep, record_from, step_changes
+from scd_pipeline.load.audit import (
+    AuditResult,
+    AuditStepRecords,
+    LoadedAuditStep,
+    audit_commit,
+    record_from,
+    step_changes,
+)
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
 from scd_pipeline.load.facts import FactKeys, read_fact_keys
-from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.rapid_changes import rapid_change_warnings
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
@@ -219,15 +225,15 @@ class _CommittedLoad:
 
 
 def _load_dimension(context: _LoadContext, dimension: Dimension, deliveries: Sequence[Delivery]) -> _CommittedLoad:
-    """Ingest, apply and record. A lost key list is rebuilt first, from the audit."""
-    recorded = with_retries(
-        dimension.name + KEYS_SUFFIX,
-        lambda number: restore_keys(context.warehouse, dimension, context.run_id, context.progress),
+    """Ingest, apply and record."""
+    last = with_retries(
+        dimension.name + AUDIT_SUFFIX,
+        lambda number: audit_commit(context.warehouse, dimension),
         context.retry,
         context.progress,
     )
-    committed = _ingest_and_apply(context, dimension, deliveries, audit=recorded.audit)
-    audit = _record(context, dimension, recorded, committed.step)
+    committed = _ingest_and_apply(context, dimension, deliveries, audit=last)
+    audit = _record(context, dimension, last, committed.step)
     warnings = rapid_change_warnings(dimension, audit.versions_by_attribute, committed.step.existing_entities)
     result = committed.result
     return replace(committed, result=replace(result, audit=audit, warnings=(*result.warnings, *warnings)))
@@ -241,7 +247,7 @@ def record(
     retry: Retry | None = None,
     progress: Progress = ignore_progress,
 ) -> AuditResult:
-    """Bring the audit and the key list of a dimension up to date; do nothing if they are.
+    """Bring the audit of a dimension up to date; do nothing if it is.
 
     Raises:
         RetriesExhausted: Every attempt met a write conflict or another transient failure.
@@ -253,7 +259,7 @@ def record(
 def _record(
     context: _LoadContext,
     dimension: Dimension,
-    recorded: RecordedCommits | None = None,
+    last: PipelineCommit | None = None,
     loaded: LoadedAuditStep | None = None,
 ) -> AuditResult:
     """Record; the first attempt continues from what a load has read and committed, if any."""
@@ -261,10 +267,9 @@ def _record(
     warehouse, run_id, progress = context.warehouse, context.run_id, context.progress
 
     def attempt(number: int) -> AuditResult:
-        if number == 0 and recorded is not None:
-            return record_from(warehouse, dimension, run_id, progress, recorded, loaded)
-        newest = restore_keys(warehouse, dimension, run_id, progress)
-        return record_from(warehouse, dimension, run_id, progress, newest, None)
+        if number == 0 and last is not None:
+            return record_from(warehouse, dimension, run_id, progress, last, loaded)
+        return record_from(warehouse, dimension, run_id, progress, audit_commit(warehouse, dimension), None)
 
     return with_retries(dimension.name + AUDIT_SUFFIX, attempt, context.retry, progress)
 
@@ -402,7 +407,7 @@ def _committed_load(
 def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: PipelineCommit) -> tuple[str, ...]:
     """Return the tables with many commits since they were compacted, among those to which a load has committed.
 
-    The audit and the key list have about as many commits as the log, and a history table as its dimension.
+    The audit has about as many commits as the log, and a history table as its dimension.
 
     Args:
         load_plan: The first plan of the load.
@@ -411,7 +416,7 @@ def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: Pipelin
     """
     name, tables = commit.table, []
     if is_compaction_due(load_plan.log_commit.number, log.number):
-        tables += [log.table, name + AUDIT_SUFFIX, name + KEYS_SUFFIX]
+        tables += [log.table, name + AUDIT_SUFFIX]
     if is_compaction_due(load_plan.dimension_commit.number, commit.number):
         tables += [name, name + HISTORY_SUFFIX]
     return tuple(tables)

@@ -22,7 +22,7 @@ from scd_pipeline.delta.upstream import damage, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.narrowing import has_few_records
-from scd_pipeline.load.log import build_log, log_high_water_mark
+from scd_pipeline.load.log import build_log, log_high_water_mark, may_have_removed_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class StoredState:
         batches: Every batch of the log.
         applied: The last log commit that the table has applied.
         properties: The properties of the table; none if it does not exist.
-        keys_are_listed: Whether the key list is known to have the key of every row of the table.
+        may_lack_versions: Whether an earlier load may have removed a version from `rows`.
     """
 
     dimension: Dimension
@@ -55,7 +55,7 @@ class StoredState:
     batches: tuple[Batch, ...]
     applied: int
     properties: Mapping[str, str]
-    keys_are_listed: bool
+    may_lack_versions: bool
 
     @property
     def has_pending_commits(self) -> bool:
@@ -101,7 +101,8 @@ def read_state(
     if has_few_records(log.commit.records):
         log = log.with_checkpoint()
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))
-    batches = log.batches()
+    committed = log.committed_batches()
+    batches = [batch for _, batch in committed]
     require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))
     return StoredState(
         dimension=log.dimension,
@@ -115,15 +116,7 @@ def read_state(
         batches=tuple(batches),
         applied=log_high_water_mark(log.commit, commit),
         properties=properties,
-        keys_are_listed=_keys_are_listed(log.commit, dimension.name, downstream),
-    )
-
-
-def _keys_are_listed(log: PipelineCommit, name: str, downstream: Sequence[PipelineCommit]) -> bool:
-    """Return whether the audit, whose commits follow those of the key list, has applied the whole log."""
-    return any(
-        commit.table == name + AUDIT_SUFFIX and commit.applied(log.table).commit == log.number > 0
-        for commit in downstream
+        may_lack_versions=not dimension.is_of_fact and may_have_removed_versions(committed, dimension),
     )
 
 

@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.data_files import missing_files_errors, missing_files_reported
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.repair_instructions import REBUILT_BY
-from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, to_declared_columns, with_former_names
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, FORMAT, to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
@@ -35,8 +35,8 @@ from scd_pipeline.invariants.check_descriptions import (
     DATA_FILES_EXIST,
     DELETES_ARE_IN_EFFECT,
     EXPECTED_VALUES_ARE_REPRODUCED,
-    KEY_LIST_IS_COMPLETE,
     NO_FOREIGN_COMMITS,
+    NO_UNUSED_TABLES,
     SURROGATE_KEYS_FIT_EVENT_TIME,
     TABLES_ARE_APPEND_ONLY,
     UPSTREAM_HAS_APPLIED_COMMITS,
@@ -46,7 +46,6 @@ from scd_pipeline.invariants.dimensions import CHECK, KEY, invariants, violation
 from scd_pipeline.invariants.facts import FACT_INVARIANTS
 from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
-from scd_pipeline.load.keys import missing_keys
 from scd_pipeline.load.log import read_log
 from scd_pipeline.operations.expected_values import unexpected_values
 
@@ -54,20 +53,16 @@ MAX_KEYS = 20
 """The number of keys that a violation names at most."""
 
 _PROVES_EXISTENCE: Mapping[str, tuple[str, ...]] = {
-    "": (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX),
-    LOG_SUFFIX: ("", AUDIT_SUFFIX, KEYS_SUFFIX),
-    AUDIT_SUFFIX: (KEYS_SUFFIX,),
-    KEYS_SUFFIX: (AUDIT_SUFFIX,),
+    "": (LOG_SUFFIX, AUDIT_SUFFIX),
+    LOG_SUFFIX: ("", AUDIT_SUFFIX),
+    AUDIT_SUFFIX: ("",),
 }
-"""The suffix of each table, and those of the tables whose commits prove that it existed.
-
-Audit and keys prove only each other, because a dimension that is loaded without an audit has neither.
-"""
+"""The suffix of each table, and those of the tables whose commits prove that it existed."""
 
 
 _COMMIT_CHECKS = (NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
 """The checks of the commits and properties of the tables of a dimension or a fact."""
-_APPEND_ONLY_SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
+_APPEND_ONLY_SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX)
 """The suffixes of the tables of which no row is changed or deleted."""
 
 
@@ -115,11 +110,7 @@ def check_names(table: Dimension | Fact) -> tuple[str, ...]:
     """Return the names of the checks of a dimension or a fact."""
     if isinstance(table, Fact):
         return (*FACT_INVARIANTS, *_COMMIT_CHECKS, DATA_FILES_EXIST)
-    others = (
-        AUDIT_REBUILDS_DIMENSION,
-        KEY_LIST_IS_COMPLETE,
-        *_COMMIT_CHECKS,
-    )
+    others = (AUDIT_REBUILDS_DIMENSION, *_COMMIT_CHECKS, NO_UNUSED_TABLES)
     deletes = (DELETES_ARE_IN_EFFECT,) if table.existence_source.snapshot is not None else ()
     declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if table.expected_values else ()
     return (*invariants(table), *others, *deletes, *declared, DATA_FILES_EXIST)
@@ -183,9 +174,8 @@ def _check_dimension(
 ) -> tuple[CheckResult, ...]:
     name, tables = dimension.name, _Tables(warehouse)
     selected = [check for check in check_names(dimension) if checks is None or check in checks]
-    if not {AUDIT_REBUILDS_DIMENSION, KEY_LIST_IS_COMPLETE, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
-        for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX):  # before their upstream, which a concurrent load can only move ahead
-            tables.newest(name + suffix)
+    if not {AUDIT_REBUILDS_DIMENSION, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
+        tables.newest(name + AUDIT_SUFFIX)  # before its upstream, which a concurrent load can only move ahead
     newest = tables.newest(name)
     if newest is None:
         return _check_without_table(warehouse, tables, dimension.table_names, checks)
@@ -197,10 +187,10 @@ def _check_dimension(
     append_only = [name + suffix for suffix in _APPEND_ONLY_SUFFIXES]
     others: dict[str, Callable[[], CheckResult | None]] = {
         AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
-        KEY_LIST_IS_COMPLETE: lambda: _check_key_list(warehouse, tables, dimension),
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, dimension.table_names),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, append_only),
+        NO_UNUSED_TABLES: lambda: _check_unused_tables(warehouse, name),
         DELETES_ARE_IN_EFFECT: lambda: _check_deletes(warehouse, dimension),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: _check_expected_values(warehouse, dimension),
     }
@@ -233,7 +223,7 @@ def _check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None
     tables = _Tables(warehouse)
     stored = tables.newest(fact.name)
     if stored is None:
-        return _check_without_table(warehouse, tables, table_names(fact.name), checks)
+        return _check_without_table(warehouse, tables, [fact.name, fact.name + LOG_SUFFIX], checks)
     pinned = pin_dimensions(warehouse, fact)
     log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
     errors = [error for dimension in pinned.values() for error in dimension.damage(stored.commit)]
@@ -323,13 +313,11 @@ def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, ro
     return _result(dimension.name, AUDIT_REBUILDS_DIMENSION, violating)
 
 
-def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension) -> CheckResult | None:
-    audit = tables.rows(dimension.name + AUDIT_SUFFIX)
-    if audit is None:
-        return None
-    missing = missing_keys(warehouse, dimension, audit, tables.rows(dimension.name + KEYS_SUFFIX))
-    violating = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(CHECK), readable_key(dimension.key_names).alias(KEY))
-    return _result(dimension.name, KEY_LIST_IS_COMPLETE, violating)
+def _check_unused_tables(warehouse: Warehouse, name: str) -> CheckResult:
+    """Report the key list that an earlier release created: a view of the audit has replaced it."""
+    keys = warehouse.table(name + KEYS_SUFFIX)
+    unused = [f"{keys.name}: drop the table; no load uses it"] if FORMAT in keys.properties() else []
+    return CheckResult(name, NO_UNUSED_TABLES, len(unused), tuple(unused))
 
 
 def _check_deletes(warehouse: Warehouse, dimension: Dimension) -> CheckResult:
@@ -363,19 +351,19 @@ def _check_without_table(
     return () if result.passed else (result,)
 
 
-def _removed_tables(tables: _Tables, name: str) -> list[str]:
+def _removed_tables(tables: _Tables, name: str, names: Sequence[str]) -> list[str]:
     """Return a message for each table of a dimension or a fact that is missing and existed once."""
-    last = {suffix: tables.last(name + suffix) for suffix in _PROVES_EXISTENCE}
+    last = {suffix: tables.last(name + suffix) for suffix in _PROVES_EXISTENCE if name + suffix in names}
     return [
         f"{name}{suffix} does not exist; {REBUILT_BY[suffix]}"
-        for suffix, others in _PROVES_EXISTENCE.items()
-        if not last[suffix].exists
-        if any(last[other].number > 0 for other in others)
+        for suffix, commit in last.items()
+        if not commit.exists
+        if any(last[other].number > 0 for other in _PROVES_EXISTENCE[suffix] if other in last)
     ]
 
 
 def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: Sequence[str]) -> CheckResult:
-    messages = _removed_tables(tables, name)
+    messages = _removed_tables(tables, name, names)
     for table in names:
         if tables.last(table).exists:
             identifier = warehouse.table(table).identifier

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select
@@ -26,7 +26,6 @@ from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.instants import to_utc
 from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions
-from scd_pipeline.load.keys import recorded_commits
 from scd_pipeline.load.log import log_high_water_mark, read_log
 from scd_pipeline.load.run import plan
 
@@ -235,7 +234,8 @@ def _table_status(
     warehouse: Warehouse, dimension: Dimension, fact: Fact | None, missing: Sequence[ScdError]
 ) -> TableStatus:
     # Downstream tables are read before their upstream, which a concurrent load can only move ahead.
-    recording = recorded_commits(warehouse, dimension) if fact is None else None  # a fact has no audit
+    # A fact has no audit.
+    audit = None if fact else warehouse.table(dimension.name + AUDIT_SUFFIX).last_commit_or_zero()
     commit = warehouse.table(dimension.name).last_commit_or_zero()
     names = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
     histories = [warehouse.table(name).last_commit_or_zero() for name in names]
@@ -243,14 +243,13 @@ def _table_status(
     errors = [*missing, *errors]
     log = read_log(warehouse, dimension)
     applied = log_high_water_mark(log.commit, commit)
-    recorded = recording.audit.applied(log.table.name).commit if recording else applied
+    recorded = audit.applied(log.table.name).commit if audit else applied
     # A commit without batches, as maintenance creates them, brings nothing to apply.
     commits = log.table.commits_since(min(applied, recorded)) if log.exists else []
     with_batches = [c.number for c in commits if c.batches]
-    downstream = [commit, *histories, *([recording.audit] if recording else [])]
+    downstream = [commit, *histories, *([audit] if audit else [])]
     errors += damage(log.commit, downstream)
     errors += [error for last in histories if (error := history_error(commit, last)) is not None]
-    errors += recording.damage() if recording else []
     errors += [error for dimension in pinned.values() for error in dimension.damage(commit)]
     return TableStatus(
         table=dimension.name,

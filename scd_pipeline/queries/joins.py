@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.tables import KEYS_SUFFIX
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -18,6 +17,7 @@ from scd_pipeline.expressions import all_of, col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, open_end
+from scd_pipeline.queries.assigned_keys import removed_keys_query, versions_source
 from scd_pipeline.queries.dimension import declared_rows, queried_table, rows_known_at, versions, without_deleted
 from scd_pipeline.queries.labels import (
     LabelledColumn,
@@ -40,7 +40,7 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
 
     Returns:
         The fact's columns, and `<role>_<attribute>` for each role (`unique_names`). If a stored key no longer exists,
-        the key list resolves it until the fact is loaded again (S24). A role that was declared after the
+        the audit resolves it until the fact is loaded again (S24). A role that was declared after the
         fact's last load has the unknown key.
 
     Raises:
@@ -198,11 +198,13 @@ def _resolve_keys(
     warehouse: Warehouse, rows: DataFrame, key: str, dimension: Dimension, stored: DataFrame
 ) -> DataFrame:
     """Replace each key that no longer exists by the key of the version now in force at the old version's start."""
-    keys = warehouse.table(dimension.name + KEYS_SUFFIX)
-    if not dimension.has_windows or not keys.exists():
+    if not dimension.has_windows:
         return rows
-    assigned = keys.read().dropDuplicates([dimension.surrogate_key])
-    removed = assigned.join(stored.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
+    table = queried_table(warehouse, dimension)
+    query = removed_keys_query(warehouse, table, versions_source(warehouse, table))
+    if query is None:
+        return rows
+    removed = warehouse.spark.sql(query)
     now = key_as_of(removed, stored, dimension, keys=dimension.key_names, time=EFFECTIVE_FROM, name="_now")
     pairs = now.select(col(dimension.surrogate_key).alias("_old"), "_now")
     resolved = rows.join(pairs, col(key) == F.col("_old"), "left")

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
-from pyspark.sql import SparkSession
-
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, IS_DELETED
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
@@ -16,11 +14,11 @@ from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.history_table import table_versions, versions_query
 from scd_pipeline.delta.schema import declared_columns
 from scd_pipeline.delta.stored_declaration import stored_declaration
-from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
+from scd_pipeline.queries.assigned_keys import keys_query, removed_keys_query, versions_source
 from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
@@ -50,14 +48,13 @@ class View:
     text: str
     parameters: str = ""
 
-    def create(self, spark: SparkSession, schema: str | None = None) -> None:
-        """Create or replace the view: in the schema, or for this session only if no schema is given."""
-        scope = "" if schema else "TEMPORARY "
-        name = Table(spark, self.name, None, schema).identifier
-        if self.parameters:
-            spark.sql(f"CREATE OR REPLACE {scope}FUNCTION {name}({self.parameters}) RETURNS TABLE RETURN {self.text}")
-        else:
-            spark.sql(f"CREATE OR REPLACE {scope}VIEW {name} AS {self.text}")
+    def create(self, warehouse: Warehouse, *, is_temporary: bool) -> None:
+        """Create or replace the view: for this session only, or in the warehouse's schema."""
+        scope, name = "", warehouse.table(self.name).identifier
+        if is_temporary:
+            scope, name = "TEMPORARY ", quote_name(self.name)
+        created = f"FUNCTION {name}({self.parameters}) RETURNS TABLE RETURN" if self.parameters else f"VIEW {name} AS"
+        warehouse.spark.sql(f"CREATE OR REPLACE {scope}{created} {self.text}")
 
 
 def view_names(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
@@ -98,10 +95,10 @@ def register(
     pairs = _dimensions_with_history([name for name in tables if name in selected])
     pinned = {table: version for name in pairs for table, version in table_versions(warehouse, name).items()}
     for name in selected:
-        if name in tables:
+        if name in views_by_name:  # a key list of an earlier release has the name of a view
+            views_by_name[name].create(warehouse, is_temporary=True)
+        elif name in tables:
             warehouse.table(name).read(pinned.get(name)).createOrReplaceTempView(name)
-        elif name in views_by_name:
-            views_by_name[name].create(warehouse.spark)
         elif name.endswith(BATCHES_SUFFIX):
             batches(warehouse, name.removesuffix(BATCHES_SUFFIX)).createOrReplaceTempView(name)
         else:
@@ -139,9 +136,12 @@ def create_views(
     with _report_failure(f"views of {', '.join(requested or ['every table'])}", on_failure):
         tables = _declared_names(warehouse.tables(), requested or (), facts)
     created = []
+    key_lists = {name.casefold() for name in tables if name.endswith(KEYS_SUFFIX)}  # of an earlier release
     for view in _ready_views(warehouse, tables, facts, reading=requested, on_failure=on_failure):
+        if view.name.casefold() in key_lists:
+            continue
         with _report_failure(f"view {view.name}", on_failure):
-            view.create(warehouse.spark, warehouse.schema)
+            view.create(warehouse, is_temporary=False)
             created.append(view.name)
     return created
 
@@ -171,7 +171,7 @@ def _occurring(names: Sequence[str], query: str | None) -> list[str]:
 
 def _names(tables: Sequence[str], ready: Sequence[View], query: str | None = None) -> list[str]:
     derived = [name + suffix for name in _dimensions(tables) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
-    return sorted(_occurring([*tables, *derived, *(view.name for view in ready)], query))
+    return sorted(_occurring([*{*tables, *derived, *(view.name for view in ready)}], query))
 
 
 def _declared_names(listed: Sequence[str], requested: Sequence[str], facts: Sequence[Fact]) -> list[str]:
@@ -226,9 +226,9 @@ def _ready_views(
 
 
 def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
-    """Return the views of current rows, of rows in force now, and the function of rows as of its argument.
+    """Return the views of current rows, of rows in force now and as of a time, and of surrogate keys.
 
-    Without windows each of them returns all rows (S33).
+    Without windows each of the first three returns all rows (S33).
     """
     as_of, stored_table = f"{table.name}_as_of", warehouse.table(table.name)
     columns, source, current_source = stored_table.columns(), stored_table.identifier, stored_table.identifier
@@ -250,14 +250,8 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
         View(f"{table.name}_current", _versions(current_source, table, columns, current)),
         View(f"{table.name}_in_force", _versions(source, table, columns, now)),
         View(as_of, _versions(source, table, columns, then), "`at` TIMESTAMP"),
+        View(table.name + KEYS_SUFFIX, keys_query(warehouse, table, source, columns)),
     ]
-
-
-def _source(warehouse: Warehouse, table: QueriedTable) -> str:
-    """Return the SQL of the table of a dimension, or of its two tables as one."""
-    if not table.history_table:
-        return warehouse.table(table.name).identifier
-    return versions_query(warehouse, table.name, table_versions(warehouse, table.name))
 
 
 def _in_force(table: QueriedTable, columns: Collection[str], moment: str) -> str:
@@ -307,17 +301,16 @@ def _versions_by_assigned_key(warehouse: Warehouse, table: QueriedTable, columns
 
     A key whose version was removed resolves to the version in force at the start of the removed one.
     """
-    source, key = _source(warehouse, table), quote_name(table.surrogate_key)
+    source, key = versions_source(warehouse, table), quote_name(table.surrogate_key)
     existing = f"SELECT v.{key} AS `_assigned_key`, v.* FROM {source} AS v"
-    keys = warehouse.table(table.name + KEYS_SUFFIX)
-    if not table.has_windows or not keys.exists():
+    removed = removed_keys_query(warehouse, table, source) if table.has_windows else None
+    if removed is None:
         return existing
     same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in table.key_names)
     in_force = _in_force(table, columns, f"k.{EFFECTIVE_FROM}")
     return (
         f"{existing} UNION ALL SELECT k.{key} AS `_assigned_key`, v.* "
-        f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {source} AS v "
-        f"ON {same_key} AND {in_force} WHERE k.{key} NOT IN (SELECT {key} FROM {source})"
+        f"FROM ({removed}) AS k JOIN {source} AS v ON {same_key} AND {in_force}"
     )
 
 
@@ -350,8 +343,8 @@ def _overlap(warehouse: Warehouse, left: QueriedTable, right: QueriedTable) -> V
     ]
     same_key = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
     text = (
-        f"SELECT {', '.join([*columns, *window])} FROM {_source(warehouse, left)} AS l "
-        f"JOIN {_source(warehouse, right)} AS r "
+        f"SELECT {', '.join([*columns, *window])} FROM {versions_source(warehouse, left)} AS l "
+        f"JOIN {versions_source(warehouse, right)} AS r "
         f"ON {' AND '.join([same_key, f'{left_start} < {right_end}', f'{right_start} < {left_end}', *exist])}"
     )
     return View(f"{left.name}_with_{right.name}", text)

@@ -159,7 +159,7 @@ def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse)
 
 @pytest.mark.slow
 @rule("S24")
-def test_the_key_list_resolves_a_replaced_key_until_the_facts_are_re_keyed(played: Warehouse) -> None:
+def test_the_audit_resolves_a_replaced_key_until_the_facts_are_re_keyed(played: Warehouse) -> None:
     """The first version begins earlier than before, so it has another key."""
     ingest_and_apply(played, PLAYER, [players("1", W.replace("2019-03-01", "2019-02-01"), revision=2)])
     record(played, PLAYER)

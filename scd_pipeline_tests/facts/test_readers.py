@@ -19,7 +19,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
 
 Rows = list[tuple[Any, ...]]
-TABLES = ("dim_player", "dim_player_changes", "dim_player_audit", "dim_player_keys", "fct_play", "fct_play_changes")
+TABLES = ("dim_player", "dim_player_changes", "dim_player_audit", "fct_play", "fct_play_changes")
 OPEN_END = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
 
 

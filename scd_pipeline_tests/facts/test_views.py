@@ -38,8 +38,8 @@ CLUBS = """
 | p         | 2019-05-01 | Reds |
 """
 VIEWS = [
-    *(f"dim_club_{query}" for query in ("as_of", "current", "in_force", "with_dim_player")),
-    *(f"dim_player_{query}" for query in ("as_of", "current", "in_force")),
+    *(f"dim_club_{query}" for query in ("as_of", "current", "in_force", "keys", "with_dim_player")),
+    *(f"dim_player_{query}" for query in ("as_of", "current", "in_force", "keys")),
     "fct_play_joined",
 ]
 LATE = """
@@ -60,7 +60,9 @@ def store(
     schemas = [f"{kind}_{uuid.uuid4().hex}" for kind in ("mart", "raw")]
     for schema in schemas:
         spark.sql(f"CREATE SCHEMA {schema} LOCATION '{path / schema}'")
-    yield loaded(Warehouse(spark, path / "scratch", schema=schemas[0], schemas={"changes": schemas[1]}))
+    yield loaded(
+        Warehouse(spark, path / "scratch", schema=schemas[0], schemas={"changes": schemas[1], "keys": schemas[1]})
+    )
     for schema in schemas:
         spark.sql(f"DROP SCHEMA {schema} CASCADE")
 
@@ -82,7 +84,7 @@ def test_each_query_has_a_view(store: Warehouse) -> None:
     names = queries.view_names(store, [PLAY])
     assert [name for name in names if name in VIEWS] == VIEWS
     assert set(names) - set(VIEWS) == {
-        *(f"{table}{suffix}" for table in ("dim_club", "dim_player") for suffix in ("", "_audit", "_keys")),
+        *(f"{table}{suffix}" for table in ("dim_club", "dim_player") for suffix in ("", "_audit")),
         *(
             f"{table}{suffix}"
             for table in ("dim_club", "dim_player", "fct_play")
@@ -125,6 +127,40 @@ def test_views_return_the_rows_of_the_functions(store: Warehouse) -> None:
         assert sorted(view.columns) == sorted(function.columns), name
         for frame in (view, function):
             assert_same_rows(table, frame.toArrow().to_pylist())
+
+
+KEYS = """
+| player_id | effective_from |
+| p         | 2019-03-01     |
+| p         | 2019-04-01     |
+| p         | 2019-06-01     |
+| p         | 2019-12-01     |
+"""
+
+
+def test_a_view_has_every_assigned_key_once(store: Warehouse) -> None:
+    """Without the unknown member, which has no business key."""
+    queries.register(store, ["dim_player_keys", "dim_club_keys"])
+    keys = store.spark.table("dim_player_keys")
+    assert keys.columns == ["player_key", "player_id", "effective_from"]
+    assert_same_rows(KEYS, keys.toArrow().to_pylist())
+    assert store.spark.table("dim_club_keys").count() == 1
+
+
+@pytest.mark.slow
+def test_a_key_list_of_an_earlier_release_is_not_replaced_by_the_view(store: Warehouse) -> None:
+    """It has the name of the view, which its session has all the same."""
+    identifier = store.table("dim_club_keys").identifier
+    if store.schema:
+        store.spark.sql(f"DROP VIEW IF EXISTS {identifier}")
+    columns = "1L AS club_key, 'x' AS player_id, timestamp'2019-01-01' AS effective_from"
+    store.spark.sql(f"CREATE TABLE {identifier} USING delta AS SELECT {columns}").collect()
+    created, expected = queries.create_views(store, ["dim_club"]), queries.history(store, CLUB).select("club_key")
+    queries.register(store, ["dim_club_keys"])
+    view_rows = store.spark.table("dim_club_keys").select("club_key").collect()
+    store.spark.sql(f"DROP TABLE {identifier}").collect()
+    assert "dim_club_keys" not in created
+    assert view_rows == expected.collect()
 
 
 def test_an_attribute_declared_since_the_last_delivery_is_null_in_views(store: Warehouse) -> None:
@@ -230,7 +266,8 @@ def test_every_session_has_the_views_of_a_shared_catalog(store: Warehouse) -> No
     assert sorted(created) == (VIEWS if store.schema else [])
     for name in created:
         query = f"{name}(TIMESTAMP '2019-07-01')" if name.endswith("_as_of") else name
-        assert store.spark.sql(f"SELECT * FROM {store.schema}.{query}").columns
+        schema = store.schemas["keys"] if name.endswith("_keys") else store.schema
+        assert store.spark.sql(f"SELECT * FROM {schema}.{query}").columns
     assert [name for name in queries.view_names(store, [PLAY]) if name in VIEWS] == VIEWS
 
 

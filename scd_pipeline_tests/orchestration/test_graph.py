@@ -46,7 +46,7 @@ sensors
   scd_partitions                          adds partitions
 checks
   dim_legislator      audit_rebuilds_dimension, checklist_is_complete, current_versions_are_open, data_files_exist,
-  dim_legislator      deletes_are_in_effect, key_list_is_complete, no_foreign_commits, one_current_version,
+  dim_legislator      deletes_are_in_effect, no_foreign_commits, no_unused_tables, one_current_version,
   dim_legislator      surrogate_keys_are_not_reserved, surrogate_keys_are_unique, tables_are_append_only,
   dim_legislator      upstream_has_applied_commits, version_numbers_are_consecutive, windows_are_not_empty,
   dim_legislator      windows_do_not_overlap, windows_have_both_ends

@@ -266,6 +266,9 @@ RULES: dict[str, Rule] = {
         writes, and the error names the versions; a `key_salt` in the declaration resolves the collision.
         """,
         (
+            "The key of a version that the dimension does not have any more is not given to another version: the audit "
+            "has it. A load compares new keys with it if a stored batch was replaced or withdrawn, or was not later "
+            "than all before it, or if deletes remove rows; otherwise no version can have been removed.",
             "`load_run_id` names the delivery, such as `crm/feed/2024-01-31`, without its revision: a revision with "
             "the same content changes no row.",
             "A version has the delivery, the source and the reason of the last change record at its start that "
@@ -301,7 +304,6 @@ RULES: dict[str, Rule] = {
             "and the identity of that table. If that table has lost the commit, or was replaced, the load fails "
             "before it writes, and the error names the fix ([Repair](how-to/repair-tables.md)).",
             "A load also fails before it writes if another program changed the rows of a table.",
-            "A key list that was lost is rebuilt from the audit, in one commit.",
             "A run may be killed while it creates a table: the next run creates the table, with all of its properties.",
             "Check and status report data files that were deleted, and the error names what the table is rebuilt from.",
         ),
@@ -452,8 +454,8 @@ RULES: dict[str, Rule] = {
         """
         When a late change moves a window, the next run of the fact re-keys the facts inside it, for all its dimensions
         in one commit. After any run of the fact, each stored key equals the result of a fresh as-of join with the
-        dimensions that the commit names. Until then the key list `<dimension>_keys`, which has every surrogate key
-        that was ever assigned, resolves an old key.
+        dimensions that the commit names. Until then the view `<dimension>_keys` of the dimension and its audit, which
+        has every surrogate key that was ever assigned, resolves an old key.
         """,
     ),
     "S25": Rule(

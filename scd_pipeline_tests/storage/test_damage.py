@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError, SetupError
 from scd_pipeline.invariants.check_descriptions import (
-    KEY_LIST_IS_COMPLETE,
     NO_FOREIGN_COMMITS,
     UPSTREAM_HAS_APPLIED_COMMITS,
 )
@@ -27,7 +26,7 @@ from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
-TABLE, LOG, AUDIT, KEYS = (f"dim_customer{suffix}" for suffix in ("", "_changes", "_audit", "_keys"))
+TABLE, LOG, AUDIT = (f"dim_customer{suffix}" for suffix in ("", "_changes", "_audit"))
 NOW = datetime(2024, 3, 2, tzinfo=timezone.utc)
 SINCE_JANUARY = dict.fromkeys(("a", "b", "c", "d"), "Rome")
 ONLY_NEW = snapshot(3, {"e": "Bonn"}, allow=frozenset({"retire_guard"}))
@@ -118,11 +117,6 @@ DAMAGES: dict[str, tuple[Callable[[Warehouse, Path], None], type[LoadError], str
         ForeignCommitError,
         rf"\[FOREIGN_COMMIT\] table {AUDIT}: table version 3 \(DELETE\)",
     ),
-    "the key list is emptied": (
-        run(KEYS, MAY_CHANGE, "DELETE FROM {table}"),
-        ForeignCommitError,
-        rf"\[FOREIGN_COMMIT\] table {KEYS}: table version 3 \(DELETE\)",
-    ),
 }
 
 
@@ -199,7 +193,7 @@ def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) ->
     assert sorted_rows(history(sound)) == sorted_rows(before)
     result = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
     assert ([batch.outcome for batch in result.results], result.table_version) == (["unchanged"], newest(sound))
-    checks = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, KEY_LIST_IS_COMPLETE])
+    checks = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
     assert [str(check) for check in checks if not check.passed] == []
 
 
@@ -209,22 +203,3 @@ def newest(warehouse: Warehouse) -> int:
 
 def sorted_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["id"], row["from"]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [KEYS, f"{KEYS}/_delta_log/*1.*"], ids=["dropped", "recreated empty"])
-def test_a_lost_key_list_is_rebuilt_from_the_audit(sound: Warehouse, loaded: Warehouse, name: str) -> None:
-    """The load rebuilds it in one commit and reports it."""
-    for path in Path(sound.path).glob(name):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    (finding,) = check_dimension(sound, CUSTOMER, [KEY_LIST_IS_COMPLETE])
-    assert (finding.count, finding.keys) == (4, ("id=a", "id=b", "id=c", "id=d"))
-    messages: list[str] = []
-    for _ in range(2):
-        load(sound, CUSTOMER, [], progress=messages.append)
-    assert messages == [f"{KEYS}: rebuilt from {AUDIT} (4 keys)"]
-    assert key_rows(sound) == key_rows(loaded)
-
-
-def key_rows(warehouse: Warehouse) -> list[dict[str, Any]]:
-    return sorted(warehouse.table(KEYS).read().toArrow().to_pylist(), key=lambda row: row["id"])

@@ -42,7 +42,7 @@ FACT = Fact(
     measures={"amount": "int"},
     source=Source("shop", feed=Feed(format="parquet")),
 )
-TABLES = tuple(f"dim_customer{suffix}" for suffix in ("", "_changes", "_history", "_audit", "_keys"))
+TABLES = tuple(f"dim_customer{suffix}" for suffix in ("", "_changes", "_history", "_audit"))
 FACT_TABLES = ("fct_order", "fct_order_changes")
 DELIVERIES = [snapshot(1, {"a": "Rome"}), feed("one", ("a", 2, "Oslo"))]
 ORDER = {"order": 1, "ordered_at": datetime(2024, 1, 15, tzinfo=timezone.utc), "id": "a", "amount": 5}
@@ -142,7 +142,7 @@ def test_a_load_sets_the_properties_of_tables_that_a_plain_write_created(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As earlier versions of this package wrote to half-created tables."""
-    create, append_only = Table.create, [f"dim_customer{suffix}" for suffix in ("_changes", "_audit", "_keys")]
+    create, append_only = Table.create, [f"dim_customer{suffix}" for suffix in ("_changes", "_audit")]
 
     def create_others(table: Table, *arguments: Any) -> None:
         if table.name not in append_only:

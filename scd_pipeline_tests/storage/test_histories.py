@@ -124,7 +124,6 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
             "run `R`, or drop the table: a load rebuilds it from the change log, without withdrawn transitions and "
             "repairs",
         ),
-        ("dim_x_keys", "run `R`, or drop the table: a load rebuilds it from the audit"),
     ],
 )
 def test_repair_instructions_name_the_source_of_a_rebuild(table: str, instructions: str) -> None:

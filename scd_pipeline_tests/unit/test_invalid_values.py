@@ -17,10 +17,8 @@ from scd_pipeline.cli.context import Settings
 from scd_pipeline.cli.spark_errors import query_errors
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.environment import Environment
-from scd_pipeline.errors import HighWaterMarkError, ScdError, SetupError, SourceDataError, UsageError
-from scd_pipeline.load.keys import RecordedCommits
+from scd_pipeline.errors import ScdError, SetupError, SourceDataError, UsageError
 from scd_pipeline.pipeline import _check_columns
 from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline.spark.launch import spark_home
@@ -76,14 +74,6 @@ def test_rows_of_a_join_have_no_surrogate_key_and_the_named_columns() -> None:
     assert code == ("JOIN_COLUMN_EXISTS", "dim_customer", {"column": "customer_key"})
     missing = raised(UsageError, lambda: _check_columns(rows, ["id", "at"]))
     assert missing == ("NO_SUCH_COLUMN", "rows", {"names": "at", "columns": "id, Customer_Key, t"})
-
-
-def test_an_audit_that_has_used_more_keys_than_the_list_has_is_damage() -> None:
-    audit = PipelineCommit("d_audit", 3, {"d_keys": HighWaterMark(2, 7, 2)}, newest=3)
-    assert RecordedCommits(audit, PipelineCommit("d_keys", 2, table_id=7, newest=2)).damage() == []
-    (error,) = RecordedCommits(audit, PipelineCommit("d_keys", 1, table_id=7, newest=1)).damage()
-    assert isinstance(error, HighWaterMarkError)
-    assert (error.code, error.location, error.details) == ("KEYS_LOST", "table d_keys", {"audit": "d_audit"})
 
 
 def test_spark_without_pyspark_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,7 @@ def test_views_of_a_table_are_those_that_read_it(
     statements: list[str] = []
     spark = SimpleNamespace(sql=statements.append)
     warehouse: Any = SimpleNamespace(schema="mart", tables=lambda: TABLES, spark=spark)
+    warehouse.table = lambda name: SimpleNamespace(identifier=f"`mart`.`{name}`")
     expected = [VIEWS[number] for number in numbers]
     assert views.create_views(warehouse, loaded, [PLAY]) == expected == built
     assert statements == [f"CREATE OR REPLACE VIEW `mart`.`{name}` AS SELECT 1" for name in expected]

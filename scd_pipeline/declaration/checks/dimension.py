@@ -63,6 +63,7 @@ AUDIT_COLUMNS = (
     "recorded_at",
     "recorded_version",
     "withdraws",
+    "effective_from",
 )
 """The audit's columns, without the business key and the surrogate keys before and after a transition."""
 _COMPUTED = ("effective_at", "sequence")

@@ -203,7 +203,7 @@ ROWS: dict[str, str] = {
     ),
     "F47": (
         "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit, the "
-        "history of two tables, the change log and the key list."
+        "history of two tables and the change log."
     ),
     "F48": (
         "VACUUM runs in the maintenance job, in the pool of the table's loads; with a limit of 1, it never runs during "

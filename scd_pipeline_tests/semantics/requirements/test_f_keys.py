@@ -135,9 +135,9 @@ def test_each_version_has_a_key_of_its_own_and_a_late_change_leaves_later_rows_u
 @requirement("F33", "F65")
 def test_a_surrogate_key_never_identifies_another_version(steps: Steps) -> None:
     """Not after a delete and a return, a late change, a version that vanished, or a rebuild."""
-    keys = steps.warehouse.table(f"{DIMENSION.name}_keys")
-    assert steps.warehouse.spark.sql(OFTEN_USED.format(keys=keys.identifier)).collect() == []
-    rows = records(keys.read())
+    (keys,) = queries.register(steps.warehouse, [f"{DIMENSION.name}_keys"])
+    assert steps.warehouse.spark.sql(OFTEN_USED.format(keys=keys)).collect() == []
+    rows = records(steps.warehouse.spark.table(keys))
     days = sorted((row["player_id"], f"{row['effective_from']:%m-%d}") for row in rows)
     assert days == sorted({*steps.walked.keys, *steps.late.keys})
     assert len({row["player_key"] for row in rows}) == len(rows) == 8
