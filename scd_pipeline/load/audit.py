@@ -7,16 +7,15 @@ the audit as known at a time shows the rows that readers could see then. The nex
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import COMMIT
+from scd_pipeline.columns import COMMIT, change_record_columns
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
@@ -36,7 +35,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import damage, foreign_commit_errors, log_mark, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, constant_number, constant_time, timestamp_literal
-from scd_pipeline.frames import checkpoint, with_broadcast
+from scd_pipeline.frames import checkpoint, empty_frame, with_broadcast
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.snapshots import business_times, last_business_time
@@ -51,9 +50,11 @@ from scd_pipeline.history.transitions import (
     opening_change_types,
 )
 from scd_pipeline.instants import from_micros
+from scd_pipeline.load.change_records import Comparison, rows_to_append
 from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, read_log, records_in_effect
 from scd_pipeline.load.retry import Progress
 from scd_pipeline.load.schema_steps import execute
+from scd_pipeline.load.state import StoredState
 from scd_pipeline.texts import pluralize
 
 _UNKNOWN_TIME = from_micros(0)
@@ -180,6 +181,19 @@ class AuditStepRecords:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditChanges:
+    """What one step appends to the audit.
+
+    Attributes:
+        rows: The rows (`audit_changes`).
+        counts: Their counts.
+    """
+
+    rows: DataFrame
+    counts: Sequence[_Counts] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedAuditStep:
     """The step of a load that has just committed, which the recording need not read from the log again.
 
@@ -187,18 +201,57 @@ class LoadedAuditStep:
         commit: The last commit of the dimension.
         log_commit: The last commit of the log.
         dimension: The declaration, with every name that its attributes ever had.
-        records: What the rows of the step are computed from; None if they have to be read from the log.
-        changes: The changes that the recording appends, which are computed while the load commits; None if the
-            recording has to compute them.
+        changes: What the step appends; None if it has to be computed from the log.
         existing_entities: How many entities existed before each delivery of the load (`rapid_changes`).
     """
 
     commit: PipelineCommit
     log_commit: PipelineCommit
     dimension: Dimension
-    records: AuditStepRecords | None
-    changes: Future[DataFrame] | None = None
+    changes: AuditChanges | None
     existing_entities: Mapping[str, int] = field(default_factory=dict)
+
+
+def plan_changes(
+    warehouse: Warehouse, state: StoredState, comparison: Comparison, in_effect: DataFrame | None, audit: PipelineCommit
+) -> AuditChanges | None:
+    """Return what the audit gets by the batches that a load appends, without its counts.
+
+    Args:
+        warehouse: The warehouse.
+        state: The stored state.
+        comparison: The batches.
+        in_effect: The change records in effect of the affected entities; None if the load affects none.
+        audit: The last commit of the audit.
+
+    Returns:
+        None if the step of the load is not the only one that the audit lacks, or if there is none.
+    """
+    intake, dimension = comparison.intake, state.dimension
+    is_in_step = audit.applied(state.log.table.name).commit == state.log.commit.number and not state.has_pending_commits
+    if not (is_in_step and intake.batches_to_append):
+        return None
+    if in_effect is None:
+        columns = {name: ddl for name, ddl, _ in audit_schema(dimension)}
+        return AuditChanges(empty_frame(warehouse.spark, columns))
+    changed = rows_to_append(comparison.records, intake, dimension)
+    if intake.removed:
+        columns_of_records = [col(name) for name in change_record_columns(dimension)]
+        changed = changed.unionByName(comparison.removed_records().select(*columns_of_records))
+    since = earliest_change([*intake.batches_to_append, *intake.removed], state.batches)
+    records = AuditStepRecords(
+        changed=changed,
+        in_effect=in_effect,
+        kinds=SnapshotKinds(),
+        since=since,
+        is_newest=is_newest(since, state.batches),
+        entity_limit=comparison.entity_limit,
+        has_one_record_per_entity=comparison.has_one_record_per_entity,
+        key_range=comparison.key_range,
+    )
+    needs_recorded = audit.exists and not records.is_newest
+    recorded = warehouse.table(audit.table).read(audit.newest) if needs_recorded else None
+    return AuditChanges(step_changes(warehouse, recorded, dimension, state.log.commit.number + 1, records))
 
 
 def earliest_change(changed: Collection[Batch], batches: Collection[Batch]) -> datetime | None:
@@ -244,62 +297,31 @@ def record_from(
     applied = last.applied(log_commit.table).commit
     if log_commit.number <= applied or not commit.exists:
         return AuditResult(dimension.name, {}, last.newest)
-    if loaded is not None and loaded.records is not None and log_commit.number == applied + 1:
+    steps: Sequence[tuple[AuditStep, AuditChanges | AuditStepRecords]]
+    if loaded is not None and loaded.changes is not None and log_commit.number == applied + 1:
         dimension = loaded.dimension
-        steps = [(step, loaded.records) for step in pending_steps([log_commit], [commit], applied)]
+        steps = [(step, loaded.changes) for step in pending_steps([log_commit], [commit], applied)]
     else:
         steps, dimension = _steps_of_log(warehouse, dimension, last, commit, log_commit)
     audit = ensure_audit(warehouse, dimension, last)
-    recording = _Recording(warehouse, dimension, run_id, commit, log_commit, audit, loaded)
+    by_attribute = loaded is not None and any(loaded.existing_entities.values())
     last = replace(last, newest=max(last.newest, 0))  # a table that was just created has no row at its version 0
     counts: list[_Counts] = []
-    for step, records in steps:
-        last, step_counts = recording.record_step(step, records, last)
-        counts += step_counts
+    for step, changes in steps:
+        if isinstance(changes, AuditStepRecords):
+            rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, changes)
+            groups = count_changes(rows, dimension, by_attribute=by_attribute).collect()
+            changes = AuditChanges(rows, transition_counts(groups, dimension))
+        marks = {
+            **log_mark(log_commit, step.log_commit),
+            dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.table_version),
+        }
+        following = last.next(high_water_marks=marks, run_id=run_id)
+        last = audit.append(_at_step(changes.rows, dimension, step), following)
+        counts += changes.counts
     result = _audit_result(dimension, last.newest, counts)
     progress(f"{audit.name}: appended {pluralize(result.counts.transitions.total(), 'row')}")
     return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Recording:
-    """What all steps of a recording have in common.
-
-    Attributes:
-        warehouse: The warehouse.
-        dimension: The declaration, with every name that its attributes ever had.
-        run_id: The id of the run.
-        commit: The last commit of the dimension.
-        log_commit: The last commit of the log.
-        audit: The audit.
-        loaded: The step of a load that has just committed, if any.
-    """
-
-    warehouse: Warehouse
-    dimension: Dimension
-    run_id: str
-    commit: PipelineCommit
-    log_commit: PipelineCommit
-    audit: Table
-    loaded: LoadedAuditStep | None
-
-    def record_step(
-        self, step: AuditStep, records: AuditStepRecords, last: PipelineCommit
-    ) -> tuple[PipelineCommit, list[_Counts]]:
-        """Append the rows of a step to the audit, whose last commit is `last`; return its commit and its counts."""
-        loaded, dimension = self.loaded, self.dimension
-        rows = _computed_changes(loaded) if loaded is not None and loaded.records is records else None
-        if rows is None:
-            stored = self.audit.read(last.newest)
-            rows = step_changes(self.warehouse, stored, dimension, step.log_commit, records)
-        by_attribute = loaded is not None and any(loaded.existing_entities.values())
-        counts = _count_changes(rows, dimension, by_attribute=by_attribute)
-        marks = {
-            **log_mark(self.log_commit, step.log_commit),
-            dimension.name: HighWaterMark(step.dimension_commit, self.commit.table_id, step.table_version),
-        }
-        following = last.next(high_water_marks=marks, run_id=self.run_id)
-        return self.audit.append(_at_step(rows, dimension, step), following), counts
 
 
 def _audit_result(dimension: Dimension, table_version: int, counts: Sequence[_Counts]) -> AuditResult:
@@ -313,14 +335,11 @@ def _audit_result(dimension: Dimension, table_version: int, counts: Sequence[_Co
     return AuditResult(dimension.name, dict(by_delivery), table_version, dict(versions_by_attribute))
 
 
-def _count_changes(rows: DataFrame, dimension: Dimension, *, by_attribute: bool) -> list[_Counts]:
-    """Count audit rows, and return delivery, attribute and counts.
+def count_changes(rows: DataFrame, dimension: Dimension, *, by_attribute: bool) -> DataFrame:
+    """Count audit rows, and versions that follow others also by the attributes whose values differ if `by_attribute`.
 
-    Args:
-        rows: The rows.
-        dimension: The declaration.
-        by_attribute: Whether versions that follow others are also counted by the attributes whose values differ. In all
-            other counts the attribute is None.
+    Returns:
+        `group` (delivery, attribute or NULL for all changes, change type, whether a version precedes) and `n`.
     """
     old_key, _ = key_columns(dimension)
     attribute = F.lit(None).cast("string")
@@ -328,25 +347,21 @@ def _count_changes(rows: DataFrame, dimension: Dimension, *, by_attribute: bool)
         counted_as = F.array(attribute)
         with_attributes = F.concat(counted_as, F.col(CHANGED_COLUMNS))
         attribute = F.explode(F.when(F.col(CHANGE_TYPE) == UPDATE, with_attributes).otherwise(counted_as))
-    has_version_before = col(old_key).isNotNull().alias("has_version_before")
-    counted_rows = rows.select(SOURCE_BATCH, attribute.alias("attribute"), CHANGE_TYPE, has_version_before)
-    groups = counted_rows.groupBy(SOURCE_BATCH, "attribute", CHANGE_TYPE, "has_version_before").count()
+    follows_version = col(old_key).isNotNull().cast("string").alias("follows_version")
+    counted_rows = rows.select(SOURCE_BATCH, attribute.alias("attribute"), CHANGE_TYPE, follows_version)
+    columns = (SOURCE_BATCH, "attribute", CHANGE_TYPE, "follows_version")
+    return counted_rows.groupBy(F.array(*columns).alias("group")).agg(F.count(F.lit(1)).alias("n"))
+
+
+def transition_counts(groups: Iterable[Row], dimension: Dimension) -> list[_Counts]:
+    """Return delivery, attribute and counts of each collected group of `count_changes`."""
     counts: list[_Counts] = []
-    for delivery, name, change_type, follows_version, count in groups.collect():
+    for (delivery, name, change_type, follows_version), count in groups:
         opened = count if change_type in opening_change_types(dimension) else 0
-        closed = count if follows_version and change_type in (INSERT, UPDATE, LOGICAL_DELETE) else 0
-        counts.append((delivery, name, TransitionCounts(Counter({change_type: count}), opened, closed)))
+        is_closed = follows_version == "true" and change_type in (INSERT, UPDATE, LOGICAL_DELETE)
+        added = TransitionCounts(Counter({change_type: count}), opened, count if is_closed else 0)
+        counts.append((delivery, name, added))
     return counts
-
-
-def _computed_changes(loaded: LoadedAuditStep) -> DataFrame | None:
-    """Return the changes that were computed while the load committed; None if there are none, or that failed.
-
-    The recording then computes them itself; unless the thread was the cause, that raises the same error.
-    """
-    if loaded.changes is None or loaded.changes.exception() is not None:
-        return None
-    return loaded.changes.result()
 
 
 def _steps_of_log(
@@ -439,7 +454,9 @@ def step_changes(
     in_effect, recorded = records.in_effect, None
     if not records.is_newest and audit is not None:
         names = list(dimension.key_names)
-        causes = checkpoint(changed_entities(records.changed, dimension))
+        causes = changed_entities(records.changed, dimension)
+        if records.entity_limit is None:  # rows of the log, not computed ones
+            causes = checkpoint(causes)
         causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
         # Literals, so that files whose transitions are all earlier, or of other entities, are not read.
         is_later = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD, BAD_REASON, BAD_ROW, BATCH, KIND, change_record_columns
+from scd_pipeline.columns import BAD, BAD_REASON, BAD_ROW, BATCH, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
@@ -19,17 +19,16 @@ from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import LoadWarning
-from scd_pipeline.expressions import col, readable_key
+from scd_pipeline.expressions import readable_key
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.last_versions import IS_LAST
-from scd_pipeline.load.audit import AuditStepRecords, earliest_change, is_newest
-from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
+from scd_pipeline.load.audit import AuditChanges
+from scd_pipeline.load.change_records import applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.deletes_off import warnings_of_load
 from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
-from scd_pipeline.load.rows import RowActions, plan_row_actions
+from scd_pipeline.load.rows import plan_row_actions
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.session_settings import STORED_PER_DELIVERED, RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
@@ -59,7 +58,7 @@ class LoadPlan:
         unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
         delivered: The conformed rows of all deliveries that were read, also of rejected ones; of a narrowed snapshot
             only those that may change something, and bad rows.
-        step_records: What the audit of this load is computed from; None if its commits have more than this load.
+        audit: What the load appends to the audit; None if the audit lacks more than this load, or is not planned.
         record_limit: An upper bound of the number of change records to append.
         properties: The properties of the table; none if it does not exist.
         existing_entities: How many entities existed before each delivery that is appended (`rapid_changes`).
@@ -83,7 +82,7 @@ class LoadPlan:
     roles_checksum: int = 0
     adds_unknown_member: bool = False
     unknown_members: Mapping[str, int] = field(default_factory=dict)
-    step_records: AuditStepRecords | None = None
+    audit: AuditChanges | None = None
     record_limit: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
     existing_entities: Mapping[str, int] = field(default_factory=dict)
@@ -176,7 +175,7 @@ def build_plan(
     progress: Progress = ignore_progress,
     fact_keys: FactKeys | None = None,
     has_facts: bool = False,
-    downstream: Sequence[PipelineCommit] = (),
+    audit: PipelineCommit | None = None,
     running: RunningLoad | None = None,
 ) -> LoadPlan:
     """Read the stored state and the deliveries, and plan their load; write nothing.
@@ -184,7 +183,7 @@ def build_plan(
     Args:
         fact_keys: For a fact, its surrogate keys.
         has_facts: Whether facts reference the dimension.
-        downstream: The last commits of other tables that apply the log, read before this call.
+        audit: The last commit of the audit, read before this call, if the plan has what the audit gets.
         running: The load that the plan is for, if it is executed.
 
     Raises:
@@ -194,7 +193,7 @@ def build_plan(
         # A further attempt may read another state, and rejected deliveries again.
         running.expect_records(read=None, shuffled=None)
     # Keys of dimensions that were read before a commit of another load must not replace those of that load (S24).
-    state = read_state(warehouse, dimension, downstream, fact_keys.last if fact_keys else None)
+    state = read_state(warehouse, dimension, [audit] if audit else [], fact_keys.last if fact_keys else None)
     intake = accept(
         warehouse.spark,
         state.dimension,
@@ -215,7 +214,8 @@ def build_plan(
 
     expect_shuffled(None)
     comparison = compare_with_log(warehouse, state, intake, expect_shuffled)
-    actions = plan_row_actions(warehouse, state, comparison, fact_keys)
+    existing = existing_entities(state.batches, comparison.intake.batches_to_append, state.dimension)
+    actions = plan_row_actions(warehouse, state, comparison, fact_keys, audit, by_attribute=any(existing.values()))
     intake = comparison.intake
     change_records = rows_to_append(comparison.records, intake, state.dimension)
     return LoadPlan(
@@ -238,10 +238,10 @@ def build_plan(
         roles_checksum=fact_keys.roles_checksum if fact_keys else 0,
         adds_unknown_member=has_facts and not state.commit.reserved_member,
         unknown_members=actions.unknown_members,
-        step_records=_step_records(state, comparison, actions, change_records),
+        audit=actions.audit,
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
         properties=state.properties,
-        existing_entities=existing_entities(state.batches, intake.batches_to_append, state.dimension),
+        existing_entities=existing,
         warnings=(
             *warnings_of_load(intake),
             *early_time_warnings(state.dimension, intake.decisions.accepted),
@@ -253,26 +253,3 @@ def _stored_limit(state: StoredState, fact_keys: FactKeys | None) -> int | None:
     """Return an upper bound of the stored records of each table that the load scans; None if unknown."""
     sizes = [state.log.commit.stored_records, *(fact_keys.log_sizes if fact_keys else ())]
     return None if None in sizes else max(size or 0 for size in sizes)
-
-
-def _step_records(
-    state: StoredState, comparison: Comparison, actions: RowActions, appended: DataFrame
-) -> AuditStepRecords | None:
-    intake, records = comparison.intake, comparison.records
-    if records is None or actions.records is None or state.has_pending_commits or not intake.batches_to_append:
-        return None
-    changed = appended
-    if intake.removed:
-        columns = [col(name) for name in change_record_columns(state.dimension)]
-        changed = appended.unionByName(comparison.removed_records().select(*columns))
-    since = earliest_change([*intake.batches_to_append, *intake.removed], state.batches)
-    return AuditStepRecords(
-        changed=changed,
-        in_effect=actions.records,
-        kinds=SnapshotKinds(),
-        since=since,
-        is_newest=is_newest(since, state.batches),
-        entity_limit=comparison.entity_limit,
-        has_one_record_per_entity=comparison.has_one_record_per_entity,
-        key_range=comparison.key_range,
-    )

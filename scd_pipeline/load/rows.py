@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE, change_record_columns
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
 from scd_pipeline.delta.audit_table import assigned_keys_query
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -48,6 +49,7 @@ from scd_pipeline.invariants.dimensions import (
     unnamed_violations,
     violations,
 )
+from scd_pipeline.load.audit import AuditChanges, count_changes, plan_changes, transition_counts
 from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.log import records_in_batches, records_in_effect
@@ -56,20 +58,21 @@ from scd_pipeline.load.state import StoredState
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """The invariants whose violation another `key_salt` resolves."""
 _MAX_SHOWN_VIOLATIONS = 20
+_VIOLATIONS, _ASSIGNED = "violations", "assigned"
 
 
 @dataclass(frozen=True, slots=True)
 class RowActions:
     """The rows of a table that change, each with its row action, and their number by action.
 
-    `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact. `records`
-    are the change records in effect of the affected entities; None if the log affects none.
+    `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact.
+    `audit` is what the audit gets (`plan_changes`); None if it is not planned.
     """
 
     rows: DataFrame
     counts: Mapping[str, int]
     unknown_members: Mapping[str, int]
-    records: DataFrame | None = None
+    audit: AuditChanges | None = None
 
 
 def plan_row_actions(
@@ -77,8 +80,15 @@ def plan_row_actions(
     state: StoredState,
     comparison: Comparison,
     fact_keys: FactKeys | None,
+    audit: PipelineCommit | None = None,
+    *,
+    by_attribute: bool = False,
 ) -> RowActions:
     """Recompute the versions of the affected entities, and return the rows that differ from the stored ones.
+
+    Args:
+        audit: The last commit of the audit, if what it gets is planned too.
+        by_attribute: Whether its rows are counted by attributes too (`count_changes`).
 
     Raises:
         KeyCollision: Two versions have the same surrogate key, or a version has a reserved one.
@@ -87,8 +97,11 @@ def plan_row_actions(
     dimension, stored = state.dimension, _stored_rows(warehouse, state)
     key_columns = fact_keys.key_columns if fact_keys else {}
     recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
+    records = recomputed.records if recomputed is not None else None
+    changes = None if audit is None else plan_changes(warehouse, state, comparison, records, audit)
     if recomputed is None:
-        return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
+        rows = stored.withColumn(ACTION, F.lit("")).limit(0)
+        return RowActions(rows, {}, dict.fromkeys(key_columns, 0), changes)
     # Spark Connect limits the depth of a plan. A first load derives its versions from the delivered rows in one plan,
     # and a fact may have many roles.
     is_deep = fact_keys is not None or comparison.has_one_record_per_entity
@@ -101,8 +114,11 @@ def plan_row_actions(
     opened_count = counted.by_action.get(OPEN, 0)
     opened = with_broadcast(_versions(actions.where(F.col(ACTION) == OPEN), dimension), opened_count)
     assigned = _assigned_keys(warehouse, state, stored) if opened_count and state.rows is not None else None
-    _check(expected, opened, assigned, dimension, fact_keys)
-    return RowActions(actions, counted.by_action, counted.unknown_members, recomputed.records)
+    counts = None if changes is None else count_changes(changes.rows, dimension, by_attribute=by_attribute)
+    groups = _check_and_count(expected, opened, assigned, dimension, fact_keys, counts)
+    if changes is not None:
+        changes = replace(changes, counts=transition_counts(groups, dimension))
+    return RowActions(actions, counted.by_action, counted.unknown_members, changes)
 
 
 class _Recomputed(NamedTuple):
@@ -223,7 +239,7 @@ def _affected_keys(state: StoredState, comparison: Comparison) -> DataFrame | No
     """Return the keys of the entities that may change: of the new records, and of log commits not applied yet."""
     log, keys = state.log, [col(name) for name in state.dimension.key_names]
     frames = []
-    if comparison.records is not None:
+    if comparison.records is not None and (comparison.appended or comparison.intake.removed):
         frames.append(affected_keys(comparison.records, comparison.removed_records(), state.dimension))
     if state.has_pending_commits:
         pending = log.rows().where(F.col(COMMIT) > state.applied)
@@ -243,13 +259,14 @@ def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:
     return to_declared_columns(state.rows, state.dimension)
 
 
-def _check(
+def _check_and_count(
     expected: DataFrame,
     opened: DataFrame,
     assigned: DataFrame | None,
     dimension: Dimension,
     fact_keys: FactKeys | None,
-) -> None:
+    counts: DataFrame | None,
+) -> list[Row]:
     """Check the invariants of the recomputed rows before anything is written: by one query, if none is violated.
 
     Args:
@@ -258,20 +275,27 @@ def _check(
         assigned: The surrogate keys of other versions (`_assigned_keys`); None if none can be assigned twice.
         dimension: The declaration.
         fact_keys: For a fact, its surrogate keys.
+        counts: Counts by `group` to collect by the same query; None without any.
+
+    Returns:
+        The rows of `counts`.
     """
     others = [] if fact_keys is None else [fact_keys.violations(expected)]
-    unnamed = unnamed_violations(expected, dimension)
-    counts = unnamed.agg(F.count(F.lit(1)).alias("violations"), F.lit(0).alias("assigned"))
+    counted = [_count_as(_VIOLATIONS, unnamed_violations(expected, dimension))]
     if assigned is not None:
         # Of all keys only this column is read; the versions are compared if any is assigned already, which is rare.
         already_assigned = _with_keys_of(assigned.select(col(dimension.surrogate_key)), opened, dimension)
-        counts = counts.union(already_assigned.agg(F.lit(0).alias("violations"), F.count(F.lit(1)).alias("assigned")))
-    violation_count, assigned_count = (int(sum(numbers)) for numbers in zip(*counts.collect(), strict=True))
+        counted.append(_count_as(_ASSIGNED, already_assigned))
+    if counts is not None:
+        counted.append(counts)
+    rows = union_all(counted).collect()
+    totals = {row["group"][0]: row["n"] for row in rows if len(row["group"]) == 1}
+    violation_count, assigned_count = totals[_VIOLATIONS], totals.get(_ASSIGNED, 0)
     if assigned is not None and assigned_count:
         others.append(collisions(opened, assigned, dimension))
         violation_count += others[-1].count()
     if not violation_count:
-        return
+        return [row for row in rows if len(row["group"]) > 1]
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
     broken = union_all([*others, violations(expected, dimension)]).limit(_MAX_SHOWN_VIOLATIONS).collect()
@@ -282,6 +306,11 @@ def _check(
         details = {} if assigned is None else {"fix": _new_salt_of_existing_table(dimension)}
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary, **details)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)
+
+
+def _count_as(name: str, rows: DataFrame) -> DataFrame:
+    """Return the number of rows as `n`, with a `group` of this name."""
+    return rows.agg(F.count(F.lit(1)).alias("n")).select(F.array(F.lit(name)).alias("group"), "n")
 
 
 def _new_salt_of_existing_table(dimension: Dimension) -> str:

@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Fact
@@ -42,14 +40,7 @@ from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.schema import dimension_schema
-from scd_pipeline.load.audit import (
-    AuditResult,
-    AuditStepRecords,
-    LoadedAuditStep,
-    audit_commit,
-    record_from,
-    step_changes,
-)
+from scd_pipeline.load.audit import AuditResult, LoadedAuditStep, audit_commit, record_from
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
 from scd_pipeline.load.facts import FactKeys, read_fact_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
@@ -287,11 +278,10 @@ def _load_fact(context: _LoadContext, fact: Fact, deliveries: Sequence[Delivery]
 
 
 class _IngestResult(NamedTuple):
-    """A plan, the log's last commit with its change records, and the changes of the audit (`LoadedAuditStep`)."""
+    """A plan, and the log's last commit with its change records."""
 
     load_plan: LoadPlan
     log: PipelineCommit
-    changes: Future[DataFrame] | None
 
 
 def ingest_and_apply(
@@ -324,25 +314,22 @@ def _ingest_and_apply(
         dimension: The declaration.
         deliveries: The deliveries.
         read_keys: For a fact, called at each attempt for its surrogate keys.
-        audit: The last commit of the audit, read before this call, if the caller records next. What it appends is then
-            computed while log and table are written.
+        audit: The last commit of the audit, read before this call, if the caller records next.
     """
     start, name = time.monotonic(), dimension.name
-    with ThreadPoolExecutor(max_workers=1) as background:
 
-        def ingest(delivered: Sequence[Delivery]) -> _IngestResult:
-            keys = read_keys() if read_keys else None
-            return _ingest(context, dimension, delivered, keys, audit, background)
+    def ingest(delivered: Sequence[Delivery]) -> _IngestResult:
+        return _ingest(context, dimension, delivered, read_keys() if read_keys else None, audit)
 
-        def apply(ingested: _IngestResult) -> _CommittedLoad:
-            commit = commit_table(context.warehouse, ingested.load_plan, ingested.log, context.progress)
-            return _committed_load(context, first.load_plan, ingested, commit, start)
+    def apply(ingested: _IngestResult) -> _CommittedLoad:
+        commit = commit_table(context.warehouse, ingested.load_plan, ingested.log, context.progress)
+        return _committed_load(context, first.load_plan, ingested, commit, start)
 
-        first = with_retries(name, lambda number: ingest(deliveries), context.retry, context.progress)
-        # After a conflict the log has the deliveries already: only the table is planned again.
-        committed = with_retries(
-            name, lambda number: apply(first if number == 0 else ingest(())), context.retry, context.progress
-        )
+    first = with_retries(name, lambda number: ingest(deliveries), context.retry, context.progress)
+    # After a conflict the log has the deliveries already: only the table is planned again.
+    committed = with_retries(
+        name, lambda number: apply(first if number == 0 else ingest(())), context.retry, context.progress
+    )
     results = explain_bad_rows(context.warehouse.spark, dimension, deliveries, committed.result.results)
     return replace(committed, result=replace(committed.result, results=results))
 
@@ -353,9 +340,8 @@ def _ingest(
     deliveries: Sequence[Delivery],
     fact_keys: FactKeys | None,
     audit: PipelineCommit | None,
-    background: ThreadPoolExecutor,
 ) -> _IngestResult:
-    """Plan the load, begin to compute what the audit appends, and append to the change log."""
+    """Plan the load, and append to the change log."""
     load_plan = build_plan(
         context.warehouse,
         dimension,
@@ -364,14 +350,10 @@ def _ingest(
         progress=context.progress,
         fact_keys=fact_keys,
         has_facts=context.has_facts,
-        downstream=[audit] if audit else [],
+        audit=audit,
         running=context.running,
     )
-    changes, records = None, load_plan.step_records
-    # Unless the audit lacks earlier commits of the log: then the recording has several steps.
-    if audit and records and audit.applied(load_plan.log_name).commit == load_plan.log_commit.number:
-        changes = background.submit(_audit_changes, context.warehouse, load_plan, audit, records)
-    return _IngestResult(load_plan, commit_log(context.warehouse, load_plan, context.progress), changes)
+    return _IngestResult(load_plan, commit_log(context.warehouse, load_plan, context.progress))
 
 
 def _committed_load(
@@ -386,7 +368,7 @@ def _committed_load(
         commit: The last commit of the table.
         start: When the load began, by the monotonic clock.
     """
-    load_plan, log, changes = ingested
+    load_plan, log = ingested
     result = LoadResult(
         load_plan.dimension.name,
         delivered.results,
@@ -398,9 +380,7 @@ def _committed_load(
         unknown_members=load_plan.unknown_members,
         warnings=delivered.warnings,
     )
-    step = LoadedAuditStep(
-        commit, log, load_plan.dimension, load_plan.step_records, changes, delivered.existing_entities
-    )
+    step = LoadedAuditStep(commit, log, load_plan.dimension, load_plan.audit, delivered.existing_entities)
     return _CommittedLoad(result, step, _tables_to_compact(delivered, log, commit))
 
 
@@ -420,15 +400,6 @@ def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: Pipelin
     if is_compaction_due(load_plan.dimension_commit.number, commit.number):
         tables += [name, name + HISTORY_SUFFIX]
     return tuple(tables)
-
-
-def _audit_changes(
-    warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: AuditStepRecords
-) -> DataFrame:
-    """Compute what the recording after a load appends to the audit."""
-    needs_recorded = audit.exists and not records.is_newest
-    recorded = warehouse.table(audit.table).read(audit.newest) if needs_recorded else None
-    return step_changes(warehouse, recorded, load_plan.dimension, load_plan.log_commit.number + 1, records)
 
 
 def _examples(load_plan: LoadPlan, limit: int) -> tuple[Mapping[str, str | None], ...]:

@@ -217,21 +217,6 @@ def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkey
 
 
 @pytest.mark.slow
-@rule("S17", "S21")
-def test_a_failed_thread_does_not_fail_the_recording(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts = []
-
-    def fail(*_: object) -> None:
-        attempts.append(1)
-        raise RuntimeError("NO_ACTIVE_OR_DEFAULT_SESSION")
-
-    monkeypatch.setattr("scd_pipeline.load.run._audit_changes", fail)
-    result = load(opened, PLAYER, [players("1", W)])
-    assert (len(attempts), len(transitions(opened))) == (1, 6)
-    assert result.audit is not None and result.audit.counts.transitions.total() == 6
-
-
-@pytest.mark.slow
 @rule("S14", "S21")
 def test_changes_of_a_source_that_is_not_declared_any_more_are_recorded(opened: Warehouse) -> None:
     """They become transitions when a delivery of another source lets the entity exist, whatever its time."""

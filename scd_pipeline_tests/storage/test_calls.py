@@ -68,11 +68,11 @@ def calls_by_load(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 @pytest.mark.parametrize(
     ("load_kind", "executing", "commits", "analyzing"),
     [
-        ("first load", 27, 4, 1),
-        ("snapshot in order", 24, 4, 3),
-        ("snapshot without a change", 20, 2, 3),
-        ("feed in order", 23, 4, 4),
-        ("feed with a late record", 28, 4, 4),
+        ("first load", 21, 3, 1),
+        ("snapshot in order", 20, 3, 3),
+        ("snapshot without a change", 15, 2, 3),
+        ("feed in order", 19, 3, 4),
+        ("feed with a late record", 23, 3, 4),
         ("facts, first load", 18, 2, 1),
         ("facts, second load", 17, 2, 3),
     ],
