@@ -12,7 +12,6 @@ from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
-@pytest.mark.slow
 @pytest.mark.rule("S32")
 def test_a_late_change_a_delete_and_a_new_entity_are_merged(in_rome: Warehouse) -> None:
     """The late change splits the version that ends at the delete; the new entity makes no other row change."""
