@@ -182,7 +182,7 @@ def build_plan(
 
     Args:
         fact_keys: For a fact, its surrogate keys.
-        has_facts: Whether facts reference the dimension.
+        has_facts: Whether facts reference the dimension; ignored for a fact.
         audit: The last commit of the audit, read before this call, if the plan has what the audit gets.
         running: The load that the plan is for, if it is executed.
 
@@ -236,7 +236,7 @@ def build_plan(
         row_counts=actions.counts,
         high_water_marks=fact_keys.high_water_marks if fact_keys else {},
         roles_checksum=fact_keys.roles_checksum if fact_keys else 0,
-        adds_unknown_member=has_facts and not state.commit.reserved_member,
+        adds_unknown_member=has_facts and fact_keys is None and not state.commit.reserved_member,
         unknown_members=actions.unknown_members,
         audit=actions.audit,
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),

@@ -158,7 +158,7 @@ def load(
         examples: How many changed rows the result shows.
         warnings: The warnings of the discovery of the deliveries, which the result repeats.
         has_facts: Whether facts reference the dimension, whose table then gets the unknown member with the next rows
-            that change (S23). The load of a fact adds it to a dimension that has none yet.
+            that change (S23); ignored for a fact, whose load adds it to a dimension that has none yet.
 
     Raises:
         RetriesExhausted: Every attempt met a write conflict or another transient failure.

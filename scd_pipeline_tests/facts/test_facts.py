@@ -280,7 +280,8 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
 def test_the_load_of_a_referenced_dimension_writes_its_unknown_member(opened: Warehouse) -> None:
     """With the first rows, so that a fact finds it; a dimension that no fact references has none."""
     load(opened, PLAYER, [players("1", W)], has_facts=True)
-    load(opened, PLAY, [plays("1", PLAYS)])
+    load(opened, PLAY, [plays("1", PLAYS)], has_facts=True)
+    assert opened.table("fct_play").read().count() == 3
     commit = opened.table("dim_player").last_commit()
     assert (commit.number, commit.reserved_member, unknown_members(opened, "dim_player")) == (1, True, 1)
     assert [str(result) for result in check_dimension(opened, PLAYER) if not result.passed] == []
