@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -23,6 +25,9 @@ _BROADCAST_VALUES = 16_000_000
 """The largest numbers of rows and of values that are broadcast: a quarter of a gigabyte of short values."""
 _NUMBER_GROUPS = 4096
 """The number of lists into which numbers are divided; for a billion numbers, each has two megabytes."""
+_NUMBER = "_row_number"
+_TASK_BITS = 33
+"""In `monotonically_increasing_id`, the number of the task follows so many bits of the row's number in the task."""
 _CHECKPOINT_LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 
 
@@ -101,32 +106,77 @@ def temporary_view(frame: DataFrame) -> Iterator[DataFrame]:
         spark.catalog.dropTempView(name)
 
 
-def checkpoint_with_counts(
-    frame: DataFrame, counts: Mapping[str, Column], where: Column | None = None
-) -> tuple[DataFrame, dict[str, int]]:
-    """Compute a frame once, return those of its rows for which `where` is true, and counts over all of its rows.
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Aggregates over the rows of a frame, which the query that computes them reports.
 
-    The counts are exact if no shuffle follows these rows in the plan: before a shuffle, Spark counts the rows of a task
-    twice if it repeats the task.
+    `key` is an observation in an embedded session, which reports to it alone. Over Spark Connect it is a name: there a
+    checkpoint reports to the frame alone, and an `Observation` would request whether the frame is a stream.
+    """
+
+    names: tuple[str, ...]
+    key: Observation | str
+
+    def values(self, computed: DataFrame) -> dict[str, Any]:
+        """Return the aggregates by name after a frame with the rows was computed."""
+        reported: Mapping[str, Any] = {}
+        if isinstance(self.key, str):
+            execution = computed.executionInfo
+            assert execution is not None
+            reported = dict(execution.flows).get(self.key, {})
+        else:
+            # Adaptive execution removes a part of a plan that has no rows, and its aggregates.
+            with suppress(Py4JJavaError):
+                reported = self.key.get
+        return {name: reported.get(name) for name in self.names}
+
+
+def observe(frame: DataFrame, aggregates: Mapping[str, Column]) -> tuple[DataFrame, Observed]:
+    """Return the frame so that the query that computes its rows also computes aggregates, by name.
+
+    They are exact if no shuffle follows these rows in the plan: before a shuffle, Spark counts the rows of a task twice
+    if it repeats the task. An aggregate over no rows may be None.
+    """
+    name = uuid.uuid4().hex
+    key = name if is_remote() else Observation(name)
+    observed = frame.observe(key, *[value.alias(each) for each, value in aggregates.items()])
+    return observed, Observed(tuple(aggregates), key)
+
+
+def observe_numbered(frame: DataFrame, aggregates: Mapping[str, Column]) -> tuple[DataFrame, Observed]:
+    """Return the frame as `observe` does, with aggregates that may contain `task_number` and `number_in_task`."""
+    numbered, observed = observe(frame.withColumn(_NUMBER, F.monotonically_increasing_id()), aggregates)
+    return numbered.drop(_NUMBER), observed
+
+
+def task_number() -> Column:
+    """Return the number of the task that computes a row, from 0."""
+    return F.shiftright(_NUMBER, _TASK_BITS)
+
+
+def number_in_task() -> Column:
+    """Return the number of a row among the rows of its task, from 0."""
+    return F.col(_NUMBER).bitwiseAND(F.lit((1 << _TASK_BITS) - 1))
+
+
+def checkpoint_observed(frame: DataFrame, *observed: Observed) -> tuple[DataFrame, list[dict[str, Any]]]:
+    """Compute a frame once, and return it with the aggregates that its plan observes (`observe`)."""
+    computed = checkpoint(frame)
+    return computed, [each.values(frame) for each in observed]
+
+
+def checkpoint_with_counts(frame: DataFrame, counts: Mapping[str, Column]) -> tuple[DataFrame, dict[str, int]]:
+    """Compute a frame once, and return it with counts over its rows, which are exact as those of `observe`.
 
     Args:
         frame: Any rows.
         counts: Aggregates that are integers or NULL, by name.
-        where: The condition of the returned rows; by default all.
 
     Returns:
         The checkpoint, and the aggregates; 0 for NULL.
     """
-    name, aggregates = uuid.uuid4().hex, [value.alias(key) for key, value in counts.items()]
-    # An embedded session reports the counts to an Observation alone. Over Spark Connect, a checkpoint reports them to
-    # the frame alone, and an Observation would request whether the frame is a stream.
-    observation = Observation(name)
-    observed = frame.observe(name if is_remote() else observation, *aggregates)
-    selected = observed if where is None else observed.where(where)
-    computed = checkpoint(selected)
-    executed = selected.executionInfo if is_remote() else None
-    values = dict(executed.flows)[name] if executed is not None else observation.get
-    return computed, {key: int(value or 0) for key, value in values.items()}
+    computed, (values,) = checkpoint_observed(*observe(frame, counts))
+    return computed, {name: int(value or 0) for name, value in values.items()}
 
 
 def with_counts(frame: DataFrame, counts: Mapping[str, Column]) -> tuple[DataFrame, dict[str, int]]:

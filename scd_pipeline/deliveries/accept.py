@@ -17,12 +17,12 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import KIND
 from scd_pipeline.declaration import Dimension, Snapshot
 from scd_pipeline.declaration.times import to_datetime
-from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
+from scd_pipeline.deliveries.batch_summary import with_exact_ties
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint_deliveries
 from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.narrowed import AppliedState
-from scd_pipeline.deliveries.pending import PendingDelivery
+from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
 from scd_pipeline.deliveries.read import (
     ReadResult,
     compute_deliveries,
@@ -84,6 +84,7 @@ def accept(
             rows=rows,
             dimension=dimension,
             overlap_groups=_overlap_groups(measured, stored, dimension),
+            key_range=read.summary.key_range,
             narrowed=read.narrowed,
         )
         whole = _versions_after_rejected(to_read, intake)
@@ -201,26 +202,13 @@ def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRej
 
 def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
     """Return the deliveries that were read with the counts, content hash and times of their batches."""
-    readable = read.readable
-    if not readable:
-        return []
-    scopes = {
-        f"{d.batch.source}/{d.batch.channel}": d.batch.scope_columns
-        for d in readable
-        if d.batch.scope_columns and d.batch.scope is None
-    }
-    in_file_order = sorted({f"{d.batch.source}/{d.batch.channel}" for d in readable if d.channel.has_row_order})
-    contents = summarize_batches(read.rows, scopes, in_file_order, dimension)
-    if None in contents:
-        raise SourceDataError("UNASSIGNED_FILES", dimension.name, rows=contents[None].rows)
-    numbers = {channel: number for number, channel in enumerate(scopes)}
-    measured = []
-    for delivery in readable:
-        content = contents.get(delivery.row_tag, BatchContent(scopes=(frozenset(),) * len(scopes)))
-        if read.narrowed is not None:
-            content = content.with_repeated_rows(read.narrowed.repeated, delivery.batch.at)
-        measured.append(_with_content(delivery, content, numbers, dimension))
-    return measured
+    contents = read.summary.contents
+    if read.summary.unassigned:
+        raise SourceDataError("UNASSIGNED_FILES", dimension.name, rows=read.summary.unassigned)
+    if read.summary.may_have_ties:
+        in_file_order = {f"{d.batch.source}/{d.batch.channel}" for d in read.readable if d.channel.has_row_order}
+        contents = with_exact_ties(contents, read.rows, sorted(in_file_order), dimension)
+    return [_with_content(each, contents.get(each.row_tag, BatchContent()), dimension) for each in read.readable]
 
 
 def _without_uncounted(read: ReadResult) -> DataFrame:
@@ -230,21 +218,14 @@ def _without_uncounted(read: ReadResult) -> DataFrame:
     return read.rows.where(~F.col(KIND).isin(FILTERED, ABSENT))
 
 
-def _with_content(
-    delivery: PendingDelivery, content: BatchContent, scopes: Mapping[str, int], dimension: Dimension
-) -> PendingDelivery:
-    batch = delivery.batch
-    scope = batch.scope
-    if batch.scope_columns and scope is None:
-        scope = tuple(sorted(content.scopes[scopes[f"{batch.source}/{batch.channel}"]]))
+def _with_content(delivery: PendingDelivery, content: BatchContent, dimension: Dimension) -> PendingDelivery:
+    batch, channel = delivery.batch, delivery.channel
     decides_existence = batch.source == dimension.existence_source.name
-    channel = delivery.channel
     retires_unreadable = isinstance(channel, Snapshot) and channel.unreadable_keys == "retire"
-    retires = batch.is_snapshot and decides_existence and (retires_unreadable or not content.unreadable)
     filled = replace(
         batch,
-        scope=scope,
-        retires=retires,
+        scope=content.scope if delivery.derives_scope else batch.scope,
+        retires=batch.is_snapshot and decides_existence and (retires_unreadable or not content.unreadable),
         rows=content.rows,
         bad_rows=content.bad_rows,
         entities=content.entities,
@@ -252,14 +233,4 @@ def _with_content(
         earliest=content.earliest,
         latest=content.latest,
     )
-    return replace(
-        delivery,
-        batch=filled,
-        tied_rows=content.repeated,
-        bad_reason=content.bad_reason,
-        unreadable_keys=content.unreadable,
-        unreadable_reason=content.unreadable_reason,
-        nulled_values=content.nulled,
-        filtered_rows=content.filtered,
-        earliest_event=content.earliest_event,
-    )
+    return replace(delivery, batch=filled, content=content)

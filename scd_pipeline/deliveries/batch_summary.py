@@ -1,115 +1,170 @@
-"""Summarize the conformed rows of each batch: its counts, its content hash, its times and its scope."""
+"""Summarize the rows of deliveries in the query that computes them: what each batch contains, and the range of keys.
+
+The figures of few batches are aggregates of that query, those of many batches need a query of their own. So does the
+search for rows of one entity at one position, unless there are so few rows that the aggregates list all positions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.early_times import event_time_unit
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
-from scd_pipeline.deliveries.narrowed import RepeatedRows
+from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
 from scd_pipeline.deliveries.row_columns import ABSENT, FILTERED, HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import tie_columns
-from scd_pipeline.expressions import all_of, col, text_of_parts
-from scd_pipeline.frames import repeated_numbers
+from scd_pipeline.expressions import all_of, any_of, col, text_of_parts
+from scd_pipeline.frames import checkpoint_observed, number_in_task, observe_numbered, repeated_numbers, task_number
+from scd_pipeline.history.key_ranges import is_in_range, range_figures
 from scd_pipeline.instants import from_micros_or_none
 
 MAX_SCOPE_VALUES = 10_000
 """Every load reads the scopes of all stored snapshots to the driver."""
+_MAX_OBSERVED_BATCHES = 4
+"""The largest number of batches that are summarized by the query that computes their rows; each needs 13 aggregates."""
+_LISTED_POSITIONS, _LISTED_KEYS, _LISTED_TASKS = 5_000, 11, 16
+"""How many rows of each task, and of how many tasks, the aggregates list, so that their size is limited."""
+_UNASSIGNED, _GOOD, _DISTINCT = "unassigned", "good", "distinct"
 
 
 @dataclass(frozen=True, slots=True)
-class BatchContent:
-    """What the rows of a batch contain.
+class Summary:
+    """The figures of rows that were computed together.
 
     Attributes:
-        rows: The number of rows, without filtered ones.
-        filtered: The number of rows that the channel's condition excludes.
-        bad_rows: The number of bad rows.
-        nulled: The number of values of good rows that are NULL because they do not cast.
-        unreadable: The number of bad rows without a key.
-        entities: The number of distinct keys and times of good rows.
-        repeated: How many of these occur more than once.
-        hash: The sum of the content hashes.
-        bad_reason: The reason of one bad row; empty if there is none.
-        unreadable_reason: The reason of one bad row without a key; empty if there is none.
-        earliest, latest: The earliest and the latest time of good rows.
-        earliest_event: The earliest event time of a fact, if a declared unit reads it.
-        scopes: For each scope of `summarize_batches` the distinct encoded values.
+        contents: The content of each batch by its row tag, as if no good rows had ties.
+        unassigned: The number of rows of no batch.
+        may_have_ties: Whether good rows may have ties; False if it is known that none have.
+        key_range: A condition on the business key that holds for every row with a readable key (`key_ranges`).
     """
 
-    rows: int = 0
-    bad_rows: int = 0
-    nulled: int = 0
-    unreadable: int = 0
-    entities: int = 0
-    repeated: int = 0
-    hash: int = 0
-    bad_reason: str = ""
-    unreadable_reason: str = ""
-    earliest: datetime | None = None
-    latest: datetime | None = None
-    scopes: tuple[frozenset[str], ...] = ()
-    filtered: int = 0
-    earliest_event: datetime | None = None
-
-    def with_repeated_rows(self, repeated: RepeatedRows, at: datetime | None) -> BatchContent:
-        """Return the content with the rows that a narrowed snapshot of time `at` has in addition to the counted ones.
-
-        Each of them is the only row of its entity.
-        """
-        if not repeated.rows:
-            return self
-        return replace(
-            self,
-            rows=self.rows + repeated.rows,
-            entities=self.entities + repeated.rows,
-            nulled=self.nulled + repeated.nulled,
-            hash=self.hash + repeated.hash,
-            earliest=at,
-            latest=at,
-        )
+    contents: Mapping[str, BatchContent]
+    unassigned: int
+    may_have_ties: bool
+    key_range: Column
 
 
-def summarize_batches(
-    rows: DataFrame, scopes: Mapping[str, Sequence[str]], in_file_order: Sequence[str], dimension: Dimension
-) -> dict[str | None, BatchContent]:
-    """Return the content of each batch by its tag.
+def checkpoint_with_summary(
+    rows: DataFrame, deliveries: Sequence[PendingDelivery], dimension: Dimension, constants: Collection[str] = ()
+) -> tuple[DataFrame, Summary]:
+    """Compute the conformed rows of deliveries, without some columns that are constant, and summarize them."""
+    observed_deliveries = deliveries if len(deliveries) <= _MAX_OBSERVED_BATCHES else ()
+    figures = {**position_figures(dimension), **content_figures(observed_deliveries, dimension)}
+    observed_rows, observed = observe_numbered(rows, figures)
+    computed, (values,) = checkpoint_observed(observed_rows.drop(*constants), observed)
+    summary = summary_of(values, observed_deliveries, dimension)
+    if not observed_deliveries:
+        summary = replace(summary, contents=_queried_contents(computed, deliveries, dimension))
+    return computed, summary
 
-    The hash does not depend on the order of the rows, except among rows whose ties their order decides:
-    their order is part of what they assert (S5, S34).
 
-    The cost is one pass, and a shuffle of a hash of each row's key and time. Only if two of these hashes are equal, the
-    rows are grouped by the key and the time themselves.
+def summary_of(values: Mapping[str, Any], deliveries: Sequence[PendingDelivery], dimension: Dimension) -> Summary:
+    """Return the summary of rows with these values of `position_figures` and `content_figures`."""
+    return Summary(
+        {each.row_tag: _content(values, f"{number} ", each) for number, each in enumerate(deliveries)},
+        unassigned=values[_UNASSIGNED] or 0,
+        may_have_ties=(values[_DISTINCT] or 0) < (values[_GOOD] or 0),
+        key_range=is_in_range(values, dimension),
+    )
+
+
+def combined(summaries: Sequence[Summary]) -> Summary:
+    """Return the summary of the rows of all summaries."""
+    return Summary(
+        {tag: content for each in summaries for tag, content in each.contents.items()},
+        sum(each.unassigned for each in summaries),
+        any(each.may_have_ties for each in summaries),
+        any_of([each.key_range for each in summaries]),
+    )
+
+
+def position_figures(dimension: Dimension) -> dict[str, Column]:
+    """Return aggregates by name that list keys and positions of the first rows of each task (`observe_numbered`)."""
+    number, is_first_task = number_in_task(), task_number() < _LISTED_TASKS
+    position = F.when(_is_good() & is_first_task & (number < _LISTED_POSITIONS), F.xxhash64(*tie_columns(dimension)))
+    return {
+        _GOOD: F.count_if(_is_good()),
+        _DISTINCT: F.size(F.collect_set(position)),
+        **range_figures(_has_effect(), is_first_task & (number < _LISTED_KEYS), dimension),
+    }
+
+
+def content_figures(
+    deliveries: Sequence[PendingDelivery], dimension: Dimension, is_delivered: Column | None = None
+) -> dict[str, Column]:
+    """Return the aggregates over conformed rows that `summary_of` needs, by name.
 
     Args:
-        rows: Conformed rows.
-        scopes: The scope columns of channels (source/channel) whose deliveries cover what they contain.
+        deliveries: The deliveries, whose rows have their row tags.
+        dimension: The declaration.
+        is_delivered: Whether a row is one of them; by default all are.
+    """
+    is_delivered = F.lit(True) if is_delivered is None else is_delivered
+    figures = {_UNASSIGNED: F.count_if(is_delivered & F.col(BATCH).isNull())}
+    for number, delivery in enumerate(deliveries):
+        is_of_batch = is_delivered & (F.col(BATCH) == delivery.row_tag)
+        totals = _totals(is_of_batch, _scopes_to_derive([delivery]), dimension)
+        figures |= {f"{number} {name}": total for name, total in totals.items()}
+    return figures
+
+
+def with_exact_ties(
+    contents: Mapping[str, BatchContent], rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension
+) -> dict[str, BatchContent]:
+    """Return the contents of batches of which good rows may have ties.
+
+    The cost is a shuffle of a hash of each row's key and time. Only if two of these hashes are equal, the rows are
+    grouped by the key and the time themselves.
+
+    The hash of a batch does not depend on the order of the rows, except among rows whose ties their order decides:
+    their order is part of what they assert (S5, S34).
+
+    Args:
+        contents: The contents as if no good rows had ties.
+        rows: Conformed rows: at least all that have ties.
         in_file_order: The channels (source/channel) in which the order of a file's rows decides ties.
         dimension: The declaration.
     """
-    contents, may_have_ties = _counted(rows, scopes, dimension)
-    if may_have_ties:
-        for row in _ties(rows, in_file_order, dimension).collect():
-            content = contents[row[BATCH]]
-            contents[row[BATCH]] = replace(content, entities=int(row["entities"]), repeated=int(row["repeated"]))
-            if in_file_order:
-                contents[row[BATCH]] = replace(contents[row[BATCH]], hash=int(row["hash"]))
-    if any(content.bad_rows for content in contents.values()):
-        unreadable = F.when(~F.col(KEY_READABLE), F.col(BAD_REASON))
-        reasons = {"bad_reason": F.min(BAD_REASON), "unreadable_reason": F.min(unreadable)}
-        bad = rows.where(F.col(KIND) == BAD)
-        for row in bad.groupBy(BATCH).agg(*[reason.alias(name) for name, reason in reasons.items()]).collect():
-            bad_reason, unreadable_reason = (row[name] or "" for name in reasons)
-            content = replace(contents[row[BATCH]], bad_reason=bad_reason, unreadable_reason=unreadable_reason)
-            contents[row[BATCH]] = content
-    return contents
+    exact = dict(contents)
+    hashes = rows.where(_is_good()).select(F.xxhash64(*tie_columns(dimension)).alias("n"))
+    if not repeated_numbers(hashes).count():
+        return exact
+    for row in _ties(rows, in_file_order, dimension).collect():
+        content = exact[row[BATCH]]
+        exact[row[BATCH]] = replace(
+            content,
+            entities=content.entities - int(row["surplus"]),
+            repeated=int(row["repeated"]),
+            hash=content.hash + int(row["hash_difference"]),
+        )
+    return exact
+
+
+def _queried_contents(
+    rows: DataFrame, deliveries: Sequence[PendingDelivery], dimension: Dimension
+) -> dict[str, BatchContent]:
+    """Return the contents of many deliveries by one query."""
+    scopes = _scopes_to_derive(deliveries)
+    totals = _totals(F.lit(True), scopes, dimension)
+    counted = rows.groupBy(BATCH).agg(*[total.alias(name) for name, total in totals.items()])
+    values = {row[BATCH]: row.asDict() for row in counted.collect()}
+    return {each.row_tag: _content(values[each.row_tag], "", each) for each in deliveries if each.row_tag in values}
+
+
+def _scopes_to_derive(deliveries: Iterable[PendingDelivery]) -> list[tuple[str, ...]]:
+    """Return the columns of each scope that the rows of a delivery determine."""
+    return sorted({each.batch.scope_columns for each in deliveries if each.derives_scope})
+
+
+def _scope_name(columns: Sequence[str]) -> str:
+    return f"scope {' '.join(columns)}"
 
 
 def _scope_text(names: Sequence[str], dimension: Dimension) -> Column:
@@ -119,47 +174,37 @@ def _scope_text(names: Sequence[str], dimension: Dimension) -> Column:
     return F.when(all_of([col(name)["v"].isNotNull() for name in attributes]), text_of_parts(values))
 
 
-def _counted(
-    rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension: Dimension
-) -> tuple[dict[str | None, BatchContent], bool]:
-    """Return by one query the contents as if no good rows had ties, and whether some may have."""
-    is_good = _is_good()
+def _totals(is_of_batch: Column, scopes: Sequence[tuple[str, ...]], dimension: Dimension) -> dict[str, Column]:
+    """Return the aggregates over the rows of a batch."""
+    is_filtered = F.col(KIND) == FILTERED
+    is_counted, is_good = is_of_batch & ~is_filtered, is_of_batch & _is_good()
+    is_bad = is_of_batch & (F.col(KIND) == BAD)
+    is_unreadable = is_bad & ~F.col(KEY_READABLE)
     # Times are collected as microseconds, which the time zone of this process cannot change.
     time = F.when(is_good, F.unix_micros(EFFECTIVE_AT))
     scope_values = {
-        f"scope_{number}": F.slice(
-            F.collect_set(
-                F.when(
-                    F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == channel), _scope_text(names, dimension)
-                )
-            ),
+        _scope_name(names): F.slice(
+            F.collect_set(F.when(is_counted & F.col(KEY_READABLE), _scope_text(names, dimension))),
             1,
             MAX_SCOPE_VALUES + 1,  # enough to reject it, whatever its size is
         )
-        for number, (channel, names) in enumerate(scopes.items())
+        for names in scopes
     }
-    totals = {
-        "rows": F.count(F.lit(1)),
-        "good_rows": F.count_if(is_good),
-        "bad_rows": F.count_if(F.col(KIND) == BAD),
+    return {
+        "rows": F.count_if(is_counted),
+        "filtered": F.count_if(is_of_batch & is_filtered),
+        "entities": F.count_if(is_good),
+        "bad_rows": F.count_if(is_bad),
         "nulled": F.sum(F.when(is_good, F.col(NULLED))),
-        "unreadable": F.count_if(~F.col(KEY_READABLE)),
-        **hash_halves(F.col(HASH)),
+        "unreadable": F.count_if(is_unreadable),
+        **hash_halves(F.when(is_counted, F.col(HASH))),
+        "bad_reason": F.min(F.when(is_bad, F.col(BAD_REASON))),
+        "unreadable_reason": F.min(F.when(is_unreadable, F.col(BAD_REASON))),
         "earliest": F.min(time),
         "latest": F.max(time),
         "earliest_event": F.min(F.when(is_good, _event_time(dimension))),
         **scope_values,
     }
-    ties = repeated_numbers(rows.where(is_good).select(F.xxhash64(*tie_columns(dimension)).alias("n")))
-    is_repeated = ties.agg((F.count(F.lit(1)) > 0).alias("is_repeated"))
-    by_batch = rows.groupBy(BATCH, (F.col(KIND) == FILTERED).alias(FILTERED))
-    counted = by_batch.agg(*[value.alias(name) for name, value in totals.items()])
-    collected = counted.unionByName(is_repeated, allowMissingColumns=True).collect()
-    contents = {row[BATCH]: _content(row, len(scopes)) for row in collected if row["rows"] and not row[FILTERED]}
-    for row in (row for row in collected if row[FILTERED]):
-        content = contents.get(row[BATCH], BatchContent(scopes=(frozenset(),) * len(scopes)))
-        contents[row[BATCH]] = replace(content, filtered=int(row["rows"]))
-    return contents, any(row["is_repeated"] for row in collected)
 
 
 def _event_time(dimension: Dimension) -> Column:
@@ -173,37 +218,52 @@ def _is_good() -> Column:
     return ~F.col(KIND).isin(BAD, FILTERED, ABSENT)
 
 
-def _content(row: Row, scopes: int) -> BatchContent:
+def _has_effect() -> Column:
+    """Return whether later steps see a row; also true without a kind, as of an entity that a snapshot omits."""
+    return ~F.coalesce(F.col(KIND).isin(FILTERED, ABSENT), F.lit(False))
+
+
+def _content(values: Mapping[str, Any], prefix: str, delivery: PendingDelivery) -> BatchContent:
+    """Return the content of a delivery, whose values of `_totals` have names with a prefix."""
+    of_batch = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+    scope = of_batch[_scope_name(delivery.batch.scope_columns)] if delivery.derives_scope else None
     return BatchContent(
-        rows=int(row["rows"]),
-        bad_rows=int(row["bad_rows"]),
-        entities=int(row["good_rows"]),
-        nulled=int(row["nulled"] or 0),
-        unreadable=int(row["unreadable"]),
-        hash=hash_sum(row),
-        earliest=from_micros_or_none(row["earliest"]),
-        latest=from_micros_or_none(row["latest"]),
-        scopes=tuple(frozenset(row[f"scope_{number}"] or ()) for number in range(scopes)),
-        earliest_event=from_micros_or_none(row["earliest_event"]),
+        rows=of_batch["rows"] or 0,
+        filtered=of_batch["filtered"] or 0,
+        bad_rows=of_batch["bad_rows"] or 0,
+        nulled=of_batch["nulled"] or 0,
+        unreadable=of_batch["unreadable"] or 0,
+        entities=of_batch["entities"] or 0,
+        hash=hash_sum(of_batch),
+        bad_reason=of_batch["bad_reason"] or "",
+        unreadable_reason=of_batch["unreadable_reason"] or "",
+        earliest=from_micros_or_none(of_batch["earliest"]),
+        latest=from_micros_or_none(of_batch["latest"]),
+        earliest_event=from_micros_or_none(of_batch["earliest_event"]),
+        scope=tuple(sorted(scope or ())),
     )
 
 
 def _ties(rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension) -> DataFrame:
-    """Return `_batch`, `entities`, `repeated` and, if a channel is in file order, `hash` (`BatchContent`)."""
-    is_good = _is_good().alias("_good")
-    rows = rows.where(F.col(KIND) != FILTERED)
-    hashes = [_group_hash(in_file_order).alias("_h")] if in_file_order else []
-    groups = rows.groupBy(*tie_columns(dimension), is_good, SOURCE, CHANNEL).agg(F.count(F.lit(1)).alias("_n"), *hashes)
-    sums = [F.sum("_h").cast("string").alias("hash")] if in_file_order else []
-    return groups.groupBy(BATCH).agg(
-        F.count_if("_good").alias("entities"), F.count_if(F.col("_good") & (F.col("_n") > 1)).alias("repeated"), *sums
+    """Return by how much ties change the contents of the batches that have some.
+
+    Returns:
+        `_batch`, `repeated` (the number of positions with ties), `surplus` (of the rows in addition to one of each) and
+        `hash_difference` (by how much the order of rows changes the sum of the content hashes).
+    """
+    groups = rows.where(_is_good()).groupBy(*tie_columns(dimension), SOURCE, CHANNEL)
+    difference = _hash_difference() if in_file_order else F.lit(0)
+    ties = groups.agg(F.count(F.lit(1)).alias("_n"), difference.alias("_difference")).where(F.col("_n") > 1)
+    is_in_order = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order))
+    return ties.groupBy(BATCH).agg(
+        F.count(F.lit(1)).alias("repeated"),
+        F.sum(F.col("_n") - 1).alias("surplus"),
+        F.sum(F.when(is_in_order, F.col("_difference")).otherwise(0)).cast("string").alias("hash_difference"),
     )
 
 
-def _group_hash(in_file_order: Sequence[str]) -> Column:
-    """Return the hash of the rows with one position."""
-    unordered = F.sum(F.col(HASH).cast("decimal(38,0)"))
-    is_tie = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order)) & _is_good()
-    hashes = F.array_sort(F.collect_list(F.when(is_tie, F.struct(ROW_ORDER, HASH))))
+def _hash_difference() -> Column:
+    """Return the hash of the rows at one position in their order, minus the sum of their hashes."""
+    hashes = F.array_sort(F.collect_list(F.struct(ROW_ORDER, HASH)))
     in_order = F.xxhash64(F.transform(hashes, lambda row: row[HASH])).cast("decimal(38,0)")
-    return F.when(F.size(hashes) > 1, in_order).otherwise(unordered)
+    return in_order - F.sum(F.col(HASH).cast("decimal(38,0)"))

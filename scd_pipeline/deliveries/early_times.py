@@ -32,7 +32,7 @@ def early_time_warnings(dimension: Dimension, accepted: Sequence[PendingDelivery
     for delivery in accepted:
         times: dict[str, datetime | None] = {}
         if event_time:
-            times["columns.{}.unit: {}".format(*event_time)] = delivery.earliest_event
+            times["columns.{}.unit: {}".format(*event_time)] = delivery.content.earliest_event
         if delivery.channel.effective_at_unit and not _is_personal_time(delivery, dimension):
             times[f"effective_at_unit: {delivery.channel.effective_at_unit}"] = delivery.batch.earliest
         for option, earliest in times.items():

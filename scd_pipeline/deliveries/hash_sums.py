@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, Row
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 _HIGH, _LOW = "high", "low"
@@ -16,6 +16,6 @@ def hash_halves(content: Column) -> dict[str, Column]:
     return {_HIGH: F.sum(F.shiftright(content, 32)), _LOW: F.sum(content.bitwiseAND(F.lit(_LOW_BITS)))}
 
 
-def hash_sum(halves: Mapping[str, int] | Row) -> int:
-    """Return the sum from values of `hash_halves`."""
-    return (int(halves[_HIGH]) << 32) + int(halves[_LOW])
+def hash_sum(halves: Mapping[str, int | None]) -> int:
+    """Return the sum from values of `hash_halves`; 0 without rows."""
+    return (int(halves[_HIGH] or 0) << 32) + int(halves[_LOW] or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, BATCH, KIND
@@ -42,6 +42,7 @@ class IntakeResult:
         counts: What each batch changes, by its id; empty before the comparison with the log.
         overlap_groups: For the delivery key of a snapshot, what it shares with all snapshots that may cover the same
             entities.
+        key_range: A condition on the business key that holds for every delivered entity (`key_ranges`).
         narrowed: The narrowed snapshot, if `rows` are those of one.
     """
 
@@ -52,6 +53,7 @@ class IntakeResult:
     rows: DataFrame
     dimension: Dimension
     overlap_groups: Mapping[DeliveryKey, object]
+    key_range: Column
     narrowed: NarrowedSnapshot | None = None
     rejections: Mapping[str, BatchRejected] = field(default_factory=dict)
     counts: Mapping[str, ChangeCounts] = field(default_factory=dict)
@@ -207,6 +209,6 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
             rows=batch.rows,
             share=f"{batch.bad_rows / batch.rows:.0%}",
             limit=f"{limit:.0%}",
-            example=delivery.bad_reason,
+            example=delivery.content.bad_reason,
         )
     return None

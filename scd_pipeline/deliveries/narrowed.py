@@ -7,20 +7,33 @@ snapshot is read by this one query.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CORRELATION_ID, EFFECTIVE_AT
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.batch_summary import (
+    Summary,
+    content_figures,
+    position_figures,
+    summary_of,
+)
 from scd_pipeline.deliveries.conform import batch_texts
-from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
-from scd_pipeline.deliveries.row_columns import HASH, NULLED
+from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.expressions import col, constant_time
-from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
+from scd_pipeline.frames import (
+    checkpoint,
+    checkpoint_observed,
+    number_in_task,
+    observe,
+    observe_numbered,
+    task_number,
+    with_broadcast,
+)
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.narrowing import (
     EXISTS_ALREADY,
@@ -53,34 +66,19 @@ class AppliedState:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedRows:
-    """The rows of a snapshot that repeat what its source had asserted: one upsert of each of their entities.
-
-    Attributes:
-        rows: Their number.
-        hash: The sum of their content hashes.
-        nulled: The number of their values that are NULL because they do not cast.
-    """
-
-    rows: int
-    hash: int
-    nulled: int
-
-
-@dataclass(frozen=True, slots=True)
 class NarrowedSnapshot:
     """A snapshot without the rows that repeat what its source had asserted.
 
     Attributes:
         rows: The other rows, and all bad rows, with the columns of `conform`.
         omitted: The business keys of the entities that exist, and that the snapshot covers and omits.
-        repeated: The rows that were dropped.
+        summary: The figures of all rows, and the range of the keys that are left.
         row_limit: An upper bound of the rows in `rows` and `omitted`.
     """
 
     rows: DataFrame
     omitted: DataFrame
-    repeated: RepeatedRows
+    summary: Summary
     row_limit: int
 
 
@@ -106,46 +104,68 @@ def _changes(batch: Batch, state: AppliedState) -> BatchChanges:
 
 
 def narrow_snapshot(
-    rows: DataFrame, batch: Batch, state: AppliedState, dimension: Dimension
+    rows: DataFrame, delivery: PendingDelivery, state: AppliedState, dimension: Dimension
 ) -> NarrowedSnapshot | None:
     """Join a snapshot with the current rows, and drop the rows that repeat what its source had asserted.
 
-    The cost is one join of the delivered with the current rows, and one scan of the columns by which the current rows
-    are counted.
+    The cost is one join of the delivered with the current rows.
 
     Args:
         rows: The rows of the snapshot with the columns of `conform`, not computed yet.
-        batch: Its batch, for which `can_read_narrowed` is true.
+        delivery: The snapshot, for whose batch `can_read_narrowed` is true.
         state: The applied state.
         dimension: The declaration.
 
     Returns:
-        None if several rows of the snapshot have the business key of one current row: they have to be compared with
+        None if several rows of the snapshot may have the business key of one current row: they have to be compared with
         each other (S5).
     """
-    current, names = current_rows(state.rows, dimension), list(dimension.key_names)
-    constants = _constant_columns(batch)
+    batch, names = delivery.batch, list(dimension.key_names)
+    current, of_current = observe_numbered(current_rows(state.rows, dimension), _figures_of_current())
+    constants = _constant_columns(batch, delivery.row_tag)
     changes = _changes(batch, state)
     compared = compare_with_current_rows(rows, current, changes, state.in_effect, dimension)
-    compared = _with_refusals(compared.drop(*constants), state, changes, dimension)
-    is_repeated = F.col(IS_DELIVERED) & ~F.col(IS_NEW) & ~F.col(_REFUSES)
-    is_omitted = ~F.col(IS_DELIVERED) & (covering_snapshots(changes) > 0)
-    remains = is_omitted | (F.col(IS_DELIVERED) & ~is_repeated)
-    with ThreadPoolExecutor(max_workers=1) as background:
-        current_count = background.submit(current.count)
-        remaining, figures = checkpoint_with_counts(compared, _counts(is_repeated), remains)
-    if figures["matched"] != current_count.result() - figures["omitted"]:
+    compared = _with_refusals(compared.withColumns(constants), state, changes, dimension)
+    is_delivered = F.col(IS_DELIVERED)
+    is_omitted = ~is_delivered & (covering_snapshots(changes) > 0)
+    remains = is_omitted | (is_delivered & (F.col(IS_NEW) | F.col(_REFUSES)))
+    figures = {
+        "matched": F.count_if(is_delivered & F.col(EXISTS_ALREADY)),
+        "omitted": F.count_if(~is_delivered),
+        "remaining": F.count_if(remains),
+        **content_figures([delivery], dimension, is_delivered),
+    }
+    compared, of_all = observe(compared, figures)
+    remaining, of_remaining = observe_numbered(compared.where(remains), position_figures(dimension))
+    observed = (of_current, of_all, of_remaining)
+    remaining, (counted, totals, positions) = checkpoint_observed(remaining.drop(*constants), *observed)
+    if not _are_matched_once(counted, totals):
         return None
     added = (IS_DELIVERED, EXISTS_ALREADY, IS_NEW, _REFUSES)
     restored = remaining.where(IS_DELIVERED).withColumns(constants).drop(*added)
-    repeated = RepeatedRows(figures["rows"], hash_sum(figures), figures["nulled"])
     omitted = remaining.where(~F.col(IS_DELIVERED)).select(*[col(name) for name in names])
-    return NarrowedSnapshot(restored, omitted, repeated, figures["remaining"])
+    summary = summary_of({**totals, **positions}, [delivery], dimension)
+    return NarrowedSnapshot(restored, omitted, summary, totals["remaining"] or 0)
 
 
-def _constant_columns(batch: Batch) -> dict[str, Column]:
+def _constant_columns(batch: Batch, row_tag: str) -> dict[str, Column]:
     """Return the columns with the same value in all rows of a plain snapshot, which the join need not carry."""
-    return {**batch_texts(batch, batch.id), EFFECTIVE_AT: constant_time(batch.at, F.col(CORRELATION_ID))}
+    return {**batch_texts(batch, row_tag), EFFECTIVE_AT: constant_time(batch.at, F.col(CORRELATION_ID))}
+
+
+def _figures_of_current() -> dict[str, Column]:
+    """Return the number of current rows, of tasks that read some, and of these tasks without their repetitions."""
+    tasks = F.count_if(number_in_task() == 0)
+    return {"current": F.count(F.lit(1)), "tasks": tasks, "distinct": F.size(F.collect_set(task_number()))}
+
+
+def _are_matched_once(of_current: Mapping[str, Any], totals: Mapping[str, Any]) -> bool:
+    """Return whether each current row has at most one row of the snapshot; False if a repeated task was counted twice.
+
+    The current rows are counted before the shuffle of the join.
+    """
+    current, tasks, distinct = (of_current[name] or 0 for name in ("current", "tasks", "distinct"))
+    return bool(tasks == distinct and (totals["matched"] or 0) == current - (totals["omitted"] or 0))
 
 
 def _with_refusals(compared: DataFrame, state: AppliedState, changes: BatchChanges, dimension: Dimension) -> DataFrame:
@@ -156,16 +176,3 @@ def _with_refusals(compared: DataFrame, state: AppliedState, changes: BatchChang
     entities = checkpoint(refused.withColumn(_REFUSES, F.lit(True)))
     joined = compared.join(with_broadcast(entities, entities.count()), list(dimension.key_names), "left")
     return joined.withColumn(_REFUSES, F.coalesce(_REFUSES, F.lit(False)))
-
-
-def _counts(is_repeated: Column) -> dict[str, Column]:
-    """Return the number of matched, omitted, remaining and repeated rows, and the sums of the repeated ones."""
-    is_delivered, content = F.col(IS_DELIVERED), F.when(is_repeated, F.col(HASH))
-    return {
-        "matched": F.count_if(is_delivered & F.col(EXISTS_ALREADY)),
-        "omitted": F.count_if(~is_delivered),
-        "remaining": F.count_if(~is_repeated),
-        "rows": F.count_if(is_repeated),
-        "nulled": F.sum(F.when(is_repeated, F.col(NULLED))),
-        **hash_halves(content),
-    }

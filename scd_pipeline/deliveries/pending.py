@@ -14,6 +14,42 @@ from scd_pipeline.history.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
+class BatchContent:
+    """What the rows of a batch contain.
+
+    Attributes:
+        rows: The number of rows, without filtered ones.
+        filtered: The number of rows that the channel's condition excludes.
+        bad_rows: The number of bad rows.
+        nulled: The number of values of good rows that are NULL because they do not cast.
+        unreadable: The number of bad rows without a key.
+        entities: The number of distinct keys and times of good rows.
+        repeated: How many of these occur more than once.
+        hash: The sum of the content hashes.
+        bad_reason: The reason of one bad row; empty if there is none.
+        unreadable_reason: The reason of one bad row without a key; empty if there is none.
+        earliest, latest: The earliest and the latest time of good rows.
+        earliest_event: The earliest event time of a fact, if a declared unit reads it.
+        scope: The distinct encoded values of the columns of a scope that the rows determine.
+    """
+
+    rows: int = 0
+    filtered: int = 0
+    bad_rows: int = 0
+    nulled: int = 0
+    unreadable: int = 0
+    entities: int = 0
+    repeated: int = 0
+    hash: int = 0
+    bad_reason: str = ""
+    unreadable_reason: str = ""
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    earliest_event: datetime | None = None
+    scope: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PendingDelivery:
     """A delivery of a load, and its batch as far as it is known.
 
@@ -23,13 +59,7 @@ class PendingDelivery:
         batch: Its batch.
         channel: The channel that it comes by.
         column_mapping: How its columns are read; None before that is known.
-        tied_rows: The number of rows that have the key and the position of another row.
-        bad_reason: The reason of one of its bad rows.
-        unreadable_keys: The number of its rows whose business key cannot be read.
-        unreadable_reason: The reason of one of these rows.
-        nulled_values: The number of values that are NULL because they do not cast.
-        filtered_rows: The number of rows that the channel's condition `rows` excludes.
-        earliest_event: The earliest event time of a fact, if a declared unit reads it.
+        content: What its rows contain, once they are read.
         duplicate: How many earlier deliveries of the load have the same batch id.
         changes_only: Whether only the rows are read that its version of a table inserted or updated.
     """
@@ -39,13 +69,7 @@ class PendingDelivery:
     batch: Batch
     channel: Snapshot | Feed
     column_mapping: ColumnMapping | None = None
-    tied_rows: int = 0
-    bad_reason: str = ""
-    unreadable_keys: int = 0
-    unreadable_reason: str = ""
-    nulled_values: int = 0
-    filtered_rows: int = 0
-    earliest_event: datetime | None = None
+    content: BatchContent = BatchContent()
     duplicate: int = 0
     changes_only: bool = False
 
@@ -64,6 +88,11 @@ class PendingDelivery:
         """The text that its rows carry: the batch id, with a number if the load has the same batch twice."""
         return f"{self.batch.id}#{self.duplicate}" if self.duplicate else self.batch.id
 
+    @property
+    def derives_scope(self) -> bool:
+        """Whether its rows determine what it covers."""
+        return bool(self.batch.scope_columns) and self.batch.scope is None
+
     def result(self, outcome: Outcome, rejection: BatchRejected | None = None) -> BatchResult:
         """Return its result, with the condition if there is a rejection."""
         batch = self.batch
@@ -79,8 +108,8 @@ class PendingDelivery:
             batch.changed,
             batch.deleted,
             undeclared=self.column_mapping.undeclared if self.column_mapping else (),
-            nulled_values=self.nulled_values,
-            filtered_rows=self.filtered_rows,
+            nulled_values=self.content.nulled,
+            filtered_rows=self.content.filtered,
         )
         if rejection is None:
             return result

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.arrow import column_names, is_convertible, to_arrow, unsupported_types, without_columns
+from scd_pipeline.deliveries.batch_summary import Summary, checkpoint_with_summary, combined
 from scd_pipeline.deliveries.column_mapping import (
     ColumnMapping,
     map_columns,
@@ -59,7 +60,7 @@ from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE,
 from scd_pipeline.deliveries.row_fields import RowFields
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import with_columns
-from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
+from scd_pipeline.frames import arrow_frame, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.texts import join_names, name_columns
 
@@ -98,6 +99,7 @@ class ReadResult:
     Attributes:
         rows: Change records with the columns of `conform`, whose `_batch` is the row tag of the delivery.
         readable: The deliveries that were read, with their columns.
+        summary: The figures of all rows that were read.
         rejected: The results of the others, by the number of the delivery.
         narrowed: If the only readable delivery was compared with the current rows, the result, of which `rows` are the
             rows; else None.
@@ -105,6 +107,7 @@ class ReadResult:
 
     rows: DataFrame
     readable: tuple[PendingDelivery, ...]
+    summary: Summary
     rejected: dict[int, BatchResult]
     narrowed: NarrowedSnapshot | None = None
 
@@ -160,7 +163,8 @@ def compute_deliveries(spark: SparkSession, opened: OpenedDeliveries, dimension:
     rows = union_all([part.rows for part in parts]) if parts else _no_rows(spark, dimension)
     readable = tuple(delivery for part in parts for group in part.groups for delivery in group.members)
     failures = [*opened.failures, *unreadable]
-    return ReadResult(rows, readable, {delivery.number: _reject(delivery, error) for delivery, error in failures})
+    rejected = {delivery.number: _reject(delivery, error) for delivery, error in failures}
+    return ReadResult(rows, readable, combined([part.summary for part in parts]), rejected)
 
 
 def compute_narrowed(
@@ -184,13 +188,13 @@ def compute_narrowed(
         return None
     try:
         with _translate_read_errors("UNREADABLE_DELIVERY"):
-            narrowed = narrow_snapshot(group.rows, batch, state, dimension)
+            narrowed = narrow_snapshot(group.rows, group.members[0], state, dimension)
     except _Unreadable:
         return None
     if narrowed is None:
         return None
     rejected = {delivery.number: _reject(delivery, error) for delivery, error in opened.failures}
-    return ReadResult(narrowed.rows, group.members, rejected, narrowed)
+    return ReadResult(narrowed.rows, group.members, narrowed.summary, rejected, narrowed)
 
 
 def may_have_uncounted_rows(channel: Snapshot | Feed) -> bool:
@@ -269,7 +273,8 @@ class _Part:
     """Groups whose rows were computed together."""
 
     rows: DataFrame
-    groups: tuple[Group, ...] = field(default=())
+    summary: Summary
+    groups: tuple[Group, ...]
 
 
 def _unfit_files(pending: Sequence[PendingDelivery]) -> _Failures:
@@ -311,7 +316,7 @@ def _compute(spark: SparkSession, groups: Sequence[Group], dimension: Dimension)
 
     Spark may reject a cast, an expression or a file only here, when the rows are computed. Then the group is divided.
     """
-    parts, failed = _bisect(groups, _computed_together)
+    parts, failed = _bisect(groups, lambda together: _computed_together(together, dimension))
     failures: _Failures = []
     for group, error in failed:
         type_error = _type_error(group)
@@ -333,17 +338,18 @@ def _compute(spark: SparkSession, groups: Sequence[Group], dimension: Dimension)
 def _compute_guarded(spark: SparkSession, group: Group, dimension: Dimension) -> _Part | None:
     """Compute the rows of a delivery in which an expression fails for some; None if they cannot be computed so."""
     try:
-        return _computed_together([_group(spark, group.members, group.shape, dimension, is_guarded=True)])
+        return _computed_together([_group(spark, group.members, group.shape, dimension, is_guarded=True)], dimension)
     except _Unreadable:
         return None
 
 
-def _computed_together(groups: Sequence[Group]) -> _Part:
+def _computed_together(groups: Sequence[Group], dimension: Dimension) -> _Part:
     rows = union_all([group.rows for group in groups])
     members = [delivery for group in groups for delivery in group.members]
     constants = batch_texts(members[0].batch, members[0].row_tag) if len(members) == 1 else {}
     with _translate_read_errors("UNREADABLE_DELIVERY"):
-        return _Part(with_columns(checkpoint(rows.drop(*constants)), constants), tuple(groups))
+        computed, summary = checkpoint_with_summary(with_columns(rows, constants), members, dimension, [*constants])
+        return _Part(with_columns(computed, constants), summary, tuple(groups))
 
 
 def _type_error(group: Group) -> _Unreadable | None:

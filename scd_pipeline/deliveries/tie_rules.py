@@ -20,7 +20,7 @@ def by_tie_rule(deliveries: Iterable[tuple[str, PendingDelivery]]) -> dict[str, 
     """Return the given ids of deliveries with tied rows, by the rule that decides between such rows (S5)."""
     ids: dict[str, list[str]] = {}
     for delivery_id, delivery in deliveries:
-        if delivery.tied_rows:
+        if delivery.content.repeated:
             ids.setdefault(delivery.channel.ties, []).append(delivery_id)
     return ids
 

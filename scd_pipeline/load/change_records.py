@@ -24,9 +24,9 @@ from scd_pipeline.history.attribute_scopes import by_keys
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, affected_keys, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
+from scd_pipeline.history.key_ranges import key_range
 from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change, has_few_records
 from scd_pipeline.history.snapshots import BatchChanges
-from scd_pipeline.load.key_ranges import key_range
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
@@ -217,12 +217,12 @@ def _entities_that_may_change(
     keys = [col(name) for name in dimension.key_names]
     if intake.narrowed is not None:
         entities = delivered.select(*keys).unionByName(intake.narrowed.omitted)
-        return _entities(entities, intake.narrowed.row_limit, dimension)
+        return _Entities(with_broadcast(entities, intake.narrowed.row_limit), intake.key_range)
     if not state.log.exists or has_few_records(state.log.commit.records, intake.row_count):
         return None
     if not batches.new_snapshots:
         if not intake.removed:
-            return _entities(delivered.select(*keys), intake.row_count, dimension)
+            return _Entities(with_broadcast(delivered.select(*keys), intake.row_count), intake.key_range)
         removed = records_in_batches(log_rows, _removed_record_ids(intake))
         # The keys are read twice: without a checkpoint, those of removed records would be read from the log each time.
         entities = checkpoint(affected_keys(delivered, removed, dimension))

@@ -38,7 +38,8 @@ def warnings_of_load(intake: IntakeResult) -> tuple[LoadWarning, ...]:
     delivery = read.get(off.last.records_batch_id)
     if delivery is None:
         return (_warning(dimension, off, _UnreadableRows(off.last.bad_rows, "")),)
-    return (_warning(dimension, off, _UnreadableRows(delivery.unreadable_keys, delivery.unreadable_reason)),)
+    unreadable = _UnreadableRows(delivery.content.unreadable, delivery.content.unreadable_reason)
+    return (_warning(dimension, off, unreadable),)
 
 
 def warnings_of_log(log: ChangeLog, batches: Sequence[Batch], dimension: Dimension) -> tuple[LoadWarning, ...]:

@@ -218,7 +218,7 @@ _SNAPSHOTS = (
         "scope",
         "machine pass",
         _in(
-            "batch_summary._counted",
+            "batch_summary._totals",
             replaced(call("col", "KEY_READABLE").inside(call("collect_set")), "is_good"),
         ),
     ),

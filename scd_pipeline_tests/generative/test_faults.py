@@ -11,9 +11,8 @@ import pytest
 
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot, Source
 from scd_pipeline.deliveries import accept, decisions
-from scd_pipeline.deliveries.batch_summary import BatchContent
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.pending import PendingDelivery
+from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
 from scd_pipeline.history.batch import Batch, current_revisions, rank
 from scd_pipeline_tests.generative.faults import FAULTS
 from scd_pipeline_tests.generative.mutants import problems
@@ -30,7 +29,7 @@ def customer() -> Dimension:
 def measured(**content: Any) -> Batch:
     """The batch of a snapshot with this content."""
     delivery = PendingDelivery.create(0, Delivery("crm", "1", at=JANUARY, revision=1), customer(), "run")
-    return accept._with_content(delivery, BatchContent(rows=2, **content), {}, customer()).batch
+    return accept._with_content(delivery, BatchContent(rows=2, **content), customer()).batch
 
 
 def snapshot(revision: str, **more: Any) -> Batch:

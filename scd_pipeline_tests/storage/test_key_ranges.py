@@ -10,7 +10,7 @@ import pytest
 
 from scd_pipeline.declaration import Dimension, Feed, KeyColumn, Source
 from scd_pipeline.frames import local_frame
-from scd_pipeline.load.key_ranges import key_range
+from scd_pipeline.history.key_ranges import key_range
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

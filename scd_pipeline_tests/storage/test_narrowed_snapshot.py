@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
+from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.narrowing import current_rows
 
@@ -34,17 +36,30 @@ def narrowed(
         "SELECT id, IF(kind = 'upsert', struct(name AS v), NULL) AS name, kind AS _kind, 'crm' AS _source,"
         " 'snapshot' AS _channel, 'crm/snapshot/2/0' AS _batch, 'i2' AS _delivery_rank, 'i0' AS _revision_rank,"
         " timestamp'2024-01-02' AS _effective_at, CAST(NULL AS STRING) AS _reason, CAST(NULL AS STRING) AS _actor,"
-        " CAST(NULL AS STRING) AS _correlation_id, CAST(hash AS BIGINT) AS _scd_hash, nulled AS _scd_nulled"
+        " CAST(NULL AS STRING) AS _correlation_id, CAST(hash AS BIGINT) AS _scd_hash, nulled AS _scd_nulled,"
+        " id IS NOT NULL AS _key_readable, CAST(NULL AS BIGINT) AS _sequence, IF(kind = 'bad', 'no key', NULL) AS"
+        " _bad_reason"
         f" FROM {delivered} AS t(id, name, kind, hash, nulled)"
     )
-    return narrow_snapshot(rows, batch, applied, DIMENSION)
+    delivery = PendingDelivery.create(0, Delivery("crm", "2", at=batch.at), DIMENSION, "")
+    return narrow_snapshot(rows, replace(delivery, batch=batch), applied, DIMENSION)
+
+
+def content(result: NarrowedSnapshot) -> BatchContent:
+    """What all rows of the snapshot contain."""
+    return result.summary.contents[BATCH.id]
 
 
 def test_repeated_rows_are_counted_and_dropped(spark: SparkSession) -> None:
     repeated = f"('a', 'Bonn', 'upsert', {HIGH}, 1), ('c', 'Ulm', 'upsert', {LOW}, 0)"
     result = narrowed(spark, f"VALUES {repeated}, {CHANGED}", state(spark))
     assert result is not None
-    assert (result.repeated.rows, result.repeated.hash, result.repeated.nulled) == (2, HIGH + LOW, 1)
+    assert (content(result).rows, content(result).hash, content(result).nulled) == (5, HIGH + LOW + 7 + 8 + 9, 1)
+    assert (content(result).bad_rows, content(result).unreadable_reason, content(result).latest) == (
+        1,
+        "no key",
+        BATCH.at,
+    )
     rows = [(row["id"], row["_kind"], row["_batch"], row["_scd_hash"]) for row in result.rows.collect()]
     batch = "crm/snapshot/2/0"
     assert sorted(rows, key=repr) == [
@@ -93,14 +108,14 @@ def test_an_empty_snapshot_omits_all_entities(spark: SparkSession) -> None:
     nothing = "(SELECT * FROM VALUES ('a', '', 'upsert', 1, 0) WHERE false)"
     result = narrowed(spark, nothing, state(spark))
     assert result is not None
-    assert (result.repeated.rows, result.omitted.count(), result.rows.count()) == (0, 3, 0)
+    assert (content(result).rows, result.omitted.count(), result.rows.count()) == (0, 3, 0)
 
 
 def test_an_empty_dimension_has_no_entity_to_compare_with(spark: SparkSession) -> None:
     empty = "(SELECT * FROM VALUES ('a', '', true) WHERE false)"
     result = narrowed(spark, "VALUES ('a', 'Bonn', 'upsert', 1, 0)", state(spark, empty))
     assert result is not None
-    assert (result.repeated.rows, result.omitted.count(), result.rows.count()) == (0, 0, 1)
+    assert (content(result).rows, result.omitted.count(), result.rows.count()) == (1, 0, 1)
 
 
 def test_a_snapshot_is_not_narrowed_if_it_replaces_one_or_its_scope_is_unknown(spark: SparkSession) -> None:
