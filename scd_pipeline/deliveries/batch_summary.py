@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD, BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, KIND, SOURCE
+from scd_pipeline.columns import BAD, BAD_REASON, BATCH, CHANNEL, DELETE, EFFECTIVE_AT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.early_times import event_time_unit
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
@@ -28,7 +28,7 @@ from scd_pipeline.instants import from_micros_or_none
 MAX_SCOPE_VALUES = 10_000
 """Every load reads the scopes of all stored snapshots to the driver."""
 _MAX_OBSERVED_BATCHES = 4
-"""The largest number of batches that are summarized by the query that computes their rows; each needs 13 aggregates."""
+"""The largest number of batches that are summarized by the query that computes their rows; each needs 14 aggregates."""
 _LISTED_POSITIONS, _LISTED_KEYS, _LISTED_TASKS = 5_000, 11, 16
 """How many rows of each task, and of how many tasks, the aggregates list, so that their size is limited."""
 _UNASSIGNED, _GOOD, _DISTINCT = "unassigned", "good", "distinct"
@@ -194,6 +194,7 @@ def _totals(is_of_batch: Column, scopes: Sequence[tuple[str, ...]], dimension: D
         "rows": F.count_if(is_counted),
         "filtered": F.count_if(is_of_batch & is_filtered),
         "entities": F.count_if(is_good),
+        "deletes": F.count_if(is_of_batch & (F.col(KIND) == DELETE)),
         "bad_rows": F.count_if(is_bad),
         "nulled": F.sum(F.when(is_good, F.col(NULLED))),
         "unreadable": F.count_if(is_unreadable),
@@ -234,6 +235,7 @@ def _content(values: Mapping[str, Any], prefix: str, delivery: PendingDelivery) 
         nulled=of_batch["nulled"] or 0,
         unreadable=of_batch["unreadable"] or 0,
         entities=of_batch["entities"] or 0,
+        deletes=of_batch["deletes"] or 0,
         hash=hash_sum(of_batch),
         bad_reason=of_batch["bad_reason"] or "",
         unreadable_reason=of_batch["unreadable_reason"] or "",

@@ -25,6 +25,7 @@ class BatchContent:
         unreadable: The number of bad rows without a key.
         entities: The number of distinct keys and times of good rows.
         repeated: How many of these occur more than once.
+        deletes: The number of good rows that delete their entity.
         hash: The sum of the content hashes.
         bad_reason: The reason of one bad row; empty if there is none.
         unreadable_reason: The reason of one bad row without a key; empty if there is none.
@@ -40,6 +41,7 @@ class BatchContent:
     unreadable: int = 0
     entities: int = 0
     repeated: int = 0
+    deletes: int = 0
     hash: int = 0
     bad_reason: str = ""
     unreadable_reason: str = ""

@@ -24,7 +24,7 @@ A frame of change records has the business key, the columns of `CHANGE_RECORD_TY
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -53,7 +53,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import all_of, any_of, col, quote_name, to_comparable, with_columns
-from scd_pipeline.frames import with_broadcast
+from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
 from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE, provided_scope_values
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
@@ -81,7 +81,6 @@ def records_to_store(
     delivered: DataFrame,
     batches: BatchChanges,
     dimension: Dimension,
-    checkpoint: Callable[[DataFrame], DataFrame],
     *,
     has_one_record_per_entity: bool = False,
 ) -> DataFrame:
@@ -94,7 +93,6 @@ def records_to_store(
         delivered: The change records of the new batches, one per batch, key, time and sequence.
         batches: The new and the removed batches, and the stored snapshots.
         dimension: The declaration.
-        checkpoint: Computes a frame that several branches of the plan start from.
         has_one_record_per_entity: Whether each entity has exactly one record in `stored` and `delivered` together,
             all of one batch.
 
@@ -121,8 +119,10 @@ def records_to_store(
     if not affected:
         return _without_implied(records, batches, dimension, windows)
     records = checkpoint(records)
-    keys = checkpoint(_changed_keys(records, batches, dimension, windows))
-    records = records.join(with_broadcast(keys, keys.count()), [SOURCE, *dimension.key_names], "left_semi")
+    keys, counts = checkpoint_with_counts(
+        _changed_keys(records, batches, dimension, windows), {"entities": F.count(F.lit(1))}
+    )
+    records = records.join(with_broadcast(keys, counts["entities"]), [SOURCE, *dimension.key_names], "left_semi")
     no_recheck = {name: F.lit(None).cast(ddl) for name, ddl in _RECHECK_COLUMNS.items()}
     rechecked = records.withColumns(no_recheck).unionByName(_rechecks(spark, records, affected, dimension))
     resolved = checkpoint(_resolve_rechecks(rechecked, batches, dimension, windows))

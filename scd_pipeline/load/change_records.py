@@ -19,7 +19,7 @@ from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, key_text
-from scd_pipeline.frames import checkpoint, checkpoint_with_counts, local_frame, with_broadcast, with_counts
+from scd_pipeline.frames import checkpoint, checkpoint_with_counts, local_frame, with_broadcast
 from scd_pipeline.history.attribute_scopes import by_keys
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, affected_keys, records_to_store
@@ -75,12 +75,15 @@ def compare_with_log(
         expect_shuffled: Called with an upper bound of the records of the entities that may change, if it is known.
     """
     while intake.accepted or intake.removed:
+        if _has_no_entities(intake):
+            unchanged = intake.with_counts({batch.id: ChangeCounts() for batch in intake.accepted})
+            return Comparison(unchanged, state.log.rows().limit(0), state.log.rows(), F.lit(False))
         has_one_record_per_entity = _has_one_record_per_entity(state, intake)
         once = _compare_once(
             warehouse, state, intake, expect_shuffled, has_one_record_per_entity=has_one_record_per_entity
         )
         records, counts, record_count, appended = _with_counts(
-            once.records, intake.accepted, state.dimension, has_one_record_per_entity=has_one_record_per_entity
+            once.records, intake, state.dimension, has_one_record_per_entity=has_one_record_per_entity
         )
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
@@ -167,7 +170,6 @@ def _compare_once(
         delivered,
         batches,
         state.dimension,
-        checkpoint,
         has_one_record_per_entity=has_one_record_per_entity,
     )
     return _ComparedOnce(records, log_rows, has_keys, removed_limit)
@@ -187,6 +189,15 @@ def _removed_limit(state: StoredState, intake: IntakeResult) -> int:
 def _removed_record_ids(intake: IntakeResult) -> set[str]:
     """Return the ids of the batches under which the log has the records of replaced and withdrawn batches."""
     return {batch.records_batch_id for batch in intake.removed}
+
+
+def _has_no_entities(intake: IntakeResult) -> bool:
+    """Return whether it is known that no entity has a new or a removed change record, or is omitted by a snapshot."""
+    if intake.removed:
+        return False
+    if intake.narrowed is not None:
+        return not intake.narrowed.row_limit
+    return not intake.row_count and not any(batch.is_snapshot for batch in intake.accepted)
 
 
 def _has_one_record_per_entity(state: StoredState, intake: IntakeResult) -> bool:
@@ -246,15 +257,21 @@ def _entities(keys: DataFrame, row_limit: int, dimension: Dimension) -> _Entitie
 
 
 def _with_counts(
-    records: DataFrame, batches: Sequence[Batch], dimension: Dimension, *, has_one_record_per_entity: bool
+    records: DataFrame, intake: IntakeResult, dimension: Dimension, *, has_one_record_per_entity: bool
 ) -> tuple[DataFrame, dict[str, ChangeCounts], int, int]:
     """Compute change records and count them: by the query that computes them, if that is possible.
 
-    If each entity has one record, they are the delivered rows, which are computed already.
+    If each entity has one record, they are the delivered rows, which are computed and counted already.
 
     Returns:
         The records, the counts of each batch by its id, the number of all records, and of those to append.
     """
+    batches = intake.accepted
+    if has_one_record_per_entity:
+        (delivery,) = intake.decisions.accepted
+        content = delivery.content
+        new = content.entities - content.deletes
+        return records, {delivery.batch.id: ChangeCounts(new=new, unasserted=new)}, content.entities, content.entities
     names = [field.name for field in fields(ChangeCounts)]
     if len(batches) > _MAX_OBSERVED_BATCHES or any(batch.has_row_times or batch.bad_rows for batch in batches):
         records = checkpoint(records)
@@ -266,7 +283,7 @@ def _with_counts(
     for number, batch in enumerate(batches):
         is_of_batch = F.col(BATCH) == batch.id
         counts |= {f"{number} {name}": F.count_if(is_of_batch & flag) for name, flag in flags.items()}
-    records, observed = (with_counts if has_one_record_per_entity else checkpoint_with_counts)(records, counts)
+    records, observed = checkpoint_with_counts(records, counts)
     by_batch = {
         batch.id: ChangeCounts(**{name: observed.get(f"{number} {name}", 0) for name in names})
         for number, batch in enumerate(batches)

@@ -7,9 +7,20 @@ from decimal import Decimal
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from scd_pipeline.frames import checkpoint, local_frame, repeated_numbers
+from scd_pipeline.frames import (
+    checkpoint,
+    checkpoint_observed,
+    local_frame,
+    number_in_task,
+    observe,
+    observe_numbered,
+    repeated_numbers,
+    task_number,
+)
+from scd_pipeline.spark.settings import temporary_settings
 
 
 @pytest.mark.parametrize(
@@ -72,3 +83,25 @@ def test_a_checkpoint_can_be_joined_with_its_source(spark: SparkSession) -> None
     for kind, expected in (("left_semi", [8, 9]), ("inner", [8, 9]), ("left_anti", [0, 1, 2, 3, 4, 5, 6])):
         assert [row["id"] for row in numbers.join(selected, "id", kind).orderBy("id").collect()] == expected
     assert selected.join(selected, "id").count() == 2
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("limit", [0, 7])
+def test_one_query_observes_rows_before_and_after_a_join(spark: SparkSession, limit: int, adaptive: str) -> None:
+    """Also if a side of the join has no rows, which Spark may remove from the plan with its aggregates."""
+    stored, delivered = (
+        spark.range(0, 100, 1, 4).selectExpr("id", f"id AS {name}") for name in ("stored", "delivered")
+    )
+    figures = {
+        "rows": F.count(F.lit(1)),
+        "tasks": F.count_if(number_in_task() == 0),
+        "numbers": F.array_sort(F.collect_set(task_number())),
+    }
+    with temporary_settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
+        stored, of_stored = observe_numbered(stored.where(F.col("id") % 10 < limit), figures)
+        joined, of_joined = observe(delivered.join(stored, "id", "full_outer"), {"both": F.count("stored")})
+        computed, values = checkpoint_observed(joined.where("delivered < 5"), of_stored, of_joined)
+    expected = {"rows": 70, "tasks": 4, "numbers": [0, 1, 2, 3]} if limit else {"rows": 0, "tasks": 0, "numbers": []}
+    assert {name: value or expected[name] for name, value in values[0].items()} == expected
+    assert values[1] == {"both": 10 * limit}
+    assert computed.count() == 5

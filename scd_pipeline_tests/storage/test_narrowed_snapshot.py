@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source
+from scd_pipeline.deliveries import narrowed as narrowed_module
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
@@ -102,6 +103,17 @@ def test_an_entity_exists_although_its_key_is_nan(spark: SparkSession) -> None:
 )
 def test_several_rows_of_one_entity_are_compared_as_a_whole(spark: SparkSession, rows: str) -> None:
     assert narrowed(spark, f"VALUES {rows}", state(spark)) is None
+
+
+@pytest.mark.parametrize(
+    ("tasks", "matched", "are_matched_once"),
+    [(2, 3, True), (2, 4, False), (3, 3, False)],
+    ids=["sound", "a row twice", "a task that was repeated"],
+)
+def test_current_rows_are_compared_by_exact_counts_only(tasks: int, matched: int, are_matched_once: bool) -> None:
+    """Spark counts the rows of a task twice if it repeats the task, which may hide a row that is delivered twice."""
+    of_current = {"current": 5, "tasks": tasks, "distinct": 2}
+    assert narrowed_module._are_matched_once(of_current, {"matched": matched, "omitted": 2}) is are_matched_once
 
 
 def test_an_empty_snapshot_omits_all_entities(spark: SparkSession) -> None:
