@@ -179,12 +179,6 @@ def checkpoint_with_counts(frame: DataFrame, counts: Mapping[str, Column]) -> tu
     return computed, {name: int(value or 0) for name, value in values.items()}
 
 
-def with_counts(frame: DataFrame, counts: Mapping[str, Column]) -> tuple[DataFrame, dict[str, int]]:
-    """Return a frame as it is, and counts over its rows, as `checkpoint_with_counts` does for rows to be computed."""
-    (values,) = frame.agg(*[value.alias(name) for name, value in counts.items()]).collect()
-    return frame, {name: int(values[name] or 0) for name in counts}
-
-
 def repeated_numbers(numbers: DataFrame) -> DataFrame:
     """Return a row for each group of numbers of which one occurs several times; no row if all numbers are distinct.
 

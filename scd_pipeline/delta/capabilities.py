@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 from pyspark.sql import SparkSession
 
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.scratch import scratch_table_path
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
@@ -88,9 +89,10 @@ def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, e
         return stored.require_way_to_write()
     probed = probe(spark, server, scratch_path).require_way_to_write()
     name = _PROPERTY + hashlib.sha256(f"{probed.server} {probed.engine}".encode()).hexdigest()[:16]
-    store.create([("server", "string", True)], {}, "Platform capabilities of each server, in the table's properties")
+    properties, comment = {name: _to_digits(probed)}, "Platform capabilities of each server, in the table's properties"
     with contextlib.suppress(ConflictError):  # another run has just stored the same
-        store.set_properties({name: _to_digits(probed)})
+        if not store.create([("server", "string", True)], properties, comment):
+            store.set_properties(properties)
     return probed
 
 
@@ -110,27 +112,26 @@ def current_engine(store: Table) -> str:
 def probe(spark: SparkSession, server: str, scratch_path: str) -> Capabilities:
     """Try the ways of writing on scratch tables, the faster one first: replacing one of two rows has to leave two."""
     with scratch_table_path(scratch_path) as path:
-        scratch = Table(spark, "scratch", path)
-        replaces = _works(spark, scratch, "replace")
-        engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").collect()[0]["engineInfo"]
+        replaces, engine = _works(Table(spark, "scratch", path), "replace")
     with scratch_table_path(scratch_path) as path:
-        merges = not replaces and _works(spark, Table(spark, "scratch", path), "merge")
+        merges = not replaces and _works(Table(spark, "scratch", path), "merge")[0]
     return Capabilities(server, engine, replaces, merges)
 
 
-def _works(spark: SparkSession, scratch: Table, way: str) -> bool:
+def _works(scratch: Table, way: str) -> tuple[bool, str]:
+    """Return whether a way of writing works, and the engine; empty if it cannot even append."""
     scratch.create([("k", "bigint", False), ("v", "string", True), ("r", "boolean", True)], {}, "scratch")
-    schema = "k bigint, v string, r boolean"
+    schema, engine = "k bigint, v string, r boolean", ""
     try:
-        first = scratch.last_commit().next()
-        scratch.append(local_frame(spark, [(1, "a", False), (2, "b", False)], schema), first)
-        second = first.next()
-        changed = local_frame(spark, [(2, "c", False)], schema)
+        both = local_frame(scratch.spark, [(1, "a", False), (2, "b", False)], schema)
+        first = scratch.append(both, PipelineCommit(scratch.name, 0).next())
+        second, engine = first.next(), first.engine
+        changed = local_frame(scratch.spark, [(2, "c", False)], schema)
         if way == "replace":
             scratch.replace(changed, second, key="k")
         else:
             scratch.merge(changed, second, key="k", removes="s.r")
         rows = {(row["k"], row["v"]) for row in scratch.read().collect()}
     except Exception:  # any error means that this way of writing is not supported
-        return False
-    return rows == {(1, "a"), (2, "c")}
+        return False, engine
+    return rows == {(1, "a"), (2, "c")}, engine

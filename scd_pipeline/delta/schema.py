@@ -367,10 +367,10 @@ def _display_field(field: str, value: Any) -> str:
     return json.dumps(value)
 
 
-def require_pipeline_tables(*tables: Table) -> set[str]:
-    """Return the names of the tables that exist.
+def require_pipeline_tables(*tables: Table) -> None:
+    """Check that those of the tables that exist were created by this package.
 
-    This package creates a table and its properties in one commit, so a table without them is foreign.
+    It creates a table and its properties in one commit, so a table without them is foreign.
 
     Raises:
         SetupError: One of the tables was not created by this package.
@@ -379,7 +379,6 @@ def require_pipeline_tables(*tables: Table) -> set[str]:
     for table in tables:
         if properties[table.name] and FORMAT not in properties[table.name]:
             raise foreign_table_error(table, properties.get(table.name + LOG_SUFFIX, {}))
-    return {name for name, values in properties.items() if values}
 
 
 def foreign_table_error(table: Table, log_properties: Mapping[str, str]) -> SetupError:

@@ -112,7 +112,7 @@ class Table:
         """Return whether the table exists."""
         return bool(self.columns())
 
-    def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
+    def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> bool:
         """Create the table if it does not exist, with deletion vectors unless a property turns them off.
 
         A load that was killed while it created the table may have left its folder with an empty Delta log, which is
@@ -122,6 +122,9 @@ class Table:
             columns: Name, type and nullability of each column.
             properties: The table properties.
             comment: The description of the table.
+
+        Returns:
+            Whether it did not exist.
 
         Raises:
             ConflictError: Another writer completed the same table at the same time.
@@ -136,8 +139,10 @@ class Table:
         except Exception as error:
             if not any(text in str(error) for text in _FOLDER_IS_USED):
                 raise
-            if not self.exists():
-                self._complete(columns, properties, comment)
+            if self.exists():
+                return False
+            self._complete(columns, properties, comment)
+        return True
 
     def _complete(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
         """Create the table in a folder with a Delta log without commits.

@@ -133,11 +133,10 @@ def execute_steps(
         UsageError: Delta does not know a declared property.
     """
     table, expected = warehouse.writable(dimension.name), declaration_properties(dimension)
-    for step in steps:
-        if isinstance(step, CreateTable):
-            execute(step, warehouse)
+    creations = [step for step in steps if isinstance(step, CreateTable)]
+    created = {step.table: step.properties for step in creations if execute(step, warehouse)}
     if steps:
-        planned, properties = properties, table.properties()
+        planned, properties = properties, created.get(dimension.name) or table.properties()
         if planned and StoredDeclaration.from_properties(planned) != StoredDeclaration.from_properties(properties):
             raise ConflictError("SCHEMA_CONFLICT", f"table {table.name}", operation="ALTER")
     if not has_properties(properties, expected):
@@ -150,8 +149,11 @@ def execute_steps(
         set_history_properties(warehouse, dimension)
 
 
-def execute(step: SchemaStep, warehouse: Warehouse) -> None:
+def execute(step: SchemaStep, warehouse: Warehouse) -> bool:
     """Execute a schema step.
+
+    Returns:
+        Whether it changed anything; False if the table to create exists.
 
     Raises:
         ConflictError: Another writer committed first, maybe the same step; a new plan then omits it.
@@ -159,7 +161,7 @@ def execute(step: SchemaStep, warehouse: Warehouse) -> None:
     table = warehouse.writable(step.table)
     match step:
         case CreateTable():
-            table.create(step.columns, step.properties, step.description)
+            return table.create(step.columns, step.properties, step.description)
         case AddColumn():
             table.add_columns([(step.name, step.type)])
         case RenameColumn():
@@ -168,3 +170,4 @@ def execute(step: SchemaStep, warehouse: Warehouse) -> None:
             table.add_constraint(step.name, step.condition)
         case SetProperties():
             table.set_properties(step.properties)
+    return True

@@ -84,20 +84,23 @@ def read_state(
     table = warehouse.table(dimension.name)
     properties = table.properties()
     stored = StoredDeclaration.from_properties(properties)
-    log_name = dimension.name + LOG_SUFFIX
-    existing: Collection[str] = {dimension.name, log_name}
-    if stored is None:
-        existing = require_pipeline_tables(*[warehouse.table(name) for name in dimension.table_names])
-        downstream = [*downstream, *_audit_commit(warehouse, dimension.name, existing)]
-    else:
+    if stored is not None:
         require_same_declaration(dimension, stored)
-    newest = newest_versions(warehouse, dimension.name, stored, commit) if dimension.name in existing else None
+    else:
+        downstream = [*downstream, *_audit_commit(warehouse, dimension, downstream)]
+        if properties:
+            require_pipeline_tables(table, warehouse.table(dimension.name + LOG_SUFFIX))
+    newest = newest_versions(warehouse, dimension.name, stored, commit) if properties else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
     history = warehouse.table(dimension.name + HISTORY_SUFFIX)
     history_commit = newest.history if newest else None
     if history_commit is None:
         history_commit = history.last_commit_or_zero() if dimension.history_table else PipelineCommit(history.name, 0)
-    log = build_log(warehouse, dimension, stored, None if log_name in existing else PipelineCommit(log_name, 0))
+    log = build_log(warehouse, dimension, stored)
+    if stored is None:
+        # Without a pipeline commit, a table may be one of another program.
+        others = [each for each in (history_commit, log.commit, *downstream) if each.exists and not each.number]
+        require_pipeline_tables(*[warehouse.table(each.table) for each in others])
     if has_few_records(log.commit.records):
         log = log.with_checkpoint()
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))
@@ -120,7 +123,11 @@ def read_state(
     )
 
 
-def _audit_commit(warehouse: Warehouse, name: str, existing: Collection[str]) -> list[PipelineCommit]:
-    """Return the last commit of a dimension's audit, if it exists: it proves that the dimension had a log."""
-    audit = name + AUDIT_SUFFIX
-    return [warehouse.table(audit).last_commit()] if audit in existing else []
+def _audit_commit(
+    warehouse: Warehouse, dimension: Dimension, downstream: Sequence[PipelineCommit]
+) -> list[PipelineCommit]:
+    """Return the last commit of a dimension's audit, unless it was read: it proves that the dimension had a log."""
+    audit = dimension.name + AUDIT_SUFFIX
+    if dimension.is_of_fact or any(commit.table == audit for commit in downstream):
+        return []
+    return [warehouse.table(audit).last_commit_or_zero()]
