@@ -135,7 +135,7 @@ def test_a_time_outside_the_calendar_can_be_collected(spark: SparkSession, wareh
 
 
 def test_every_table_has_a_view(store: Warehouse) -> None:
-    counts = {"": (3, 1), "_batches": (6, 1), "_quarantine": (3, 0)}
+    counts = {"": (3, 1), "_batches": (6, 1), "_keys": (3, 1), "_quarantine": (3, 0)}
     query_views = ["dim_customer_as_of", "dim_customer_current", "dim_customer_in_force"]
     query_views += ["dim_plain_as_of", "dim_plain_current", "dim_plain_in_force"]
     table_views = [f"{name}{part}" for name in ("dim_customer", "dim_plain") for part in (*counts, "_changes")]
