@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from scd_pipeline.components import definition_metadata, load_metadata
+from scd_pipeline.components import definition_metadata, load_metadata, plots
 from scd_pipeline.components.delivery_selection import DeliverySelection
 from scd_pipeline.components.load_step import load_step
 from scd_pipeline.components.overdue import OverdueLimits
@@ -63,6 +63,7 @@ def dimension_assets(
     ]
 
     def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
+        plots.import_library()
         result = _load_table(
             warehouse, dimension, selection, run_id=run_id, retry=retry, progress=log, has_facts=bool(facts)
         )

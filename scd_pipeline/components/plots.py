@@ -15,6 +15,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -63,6 +65,11 @@ class Version:
     start: datetime | None
     end: datetime | None
     values: Mapping[str, str | None]
+
+
+def import_library() -> None:
+    """Import the library of the plots in a thread, while the caller waits for Spark: it takes half a second."""
+    Thread(target=import_module, args=("matplotlib.figure",), daemon=True).start()
 
 
 def as_markdown(svg: str, text: str) -> str:
