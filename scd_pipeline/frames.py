@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,16 +119,23 @@ class Observed:
 
     def values(self, computed: DataFrame) -> dict[str, Any]:
         """Return the aggregates by name after a frame with the rows was computed."""
-        reported: Mapping[str, Any] = {}
         if isinstance(self.key, str):
             execution = computed.executionInfo
             assert execution is not None
-            reported = dict(execution.flows).get(self.key, {})
+            reported = dict(execution.flows)[self.key]
         else:
-            # Adaptive execution removes a part of a plan that has no rows, and its aggregates.
-            with suppress(Py4JJavaError):
-                reported = self.key.get
+            reported = _reported(self.key)
         return {name: reported.get(name) for name in self.names}
+
+
+def _reported(observation: Observation) -> dict[str, Any]:
+    """Return what an embedded session reported; nothing of a part of a plan that it removed because it has no rows."""
+    try:
+        return observation.get
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() != "java.lang.AssertionError":
+            raise
+        return {}
 
 
 def observe(frame: DataFrame, aggregates: Mapping[str, Column]) -> tuple[DataFrame, Observed]:
