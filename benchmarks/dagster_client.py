@@ -17,7 +17,8 @@ _LAUNCH = """mutation($params: ExecutionParams!) { launchRun(executionParams: $p
   __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
 _STATUS = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"
 _RUNNING = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING", "MANAGED")
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.3
+"""Each request takes tens of milliseconds of processor time, which the run lacks."""
 
 
 @dataclass(frozen=True, slots=True)
