@@ -142,7 +142,7 @@ lock: ## Write requirements.lock and requirements-docs.lock from their .in files
 	done
 
 .PHONY: clean
-clean: ## Stop the servers of the tests, remove the environment and all build results (downloads stay)
-	@if [ -x $(PY) ]; then $(PY) -m scd_pipeline_tests.servers stop || true; fi
+clean: ## Stop the servers of the tests and of commands, remove the environment and all build results (downloads stay)
+	@if [ -x $(PY) ]; then $(PY) -m scd_pipeline_tests.servers stop || true; $(PY) -m scd_pipeline server stop || true; fi
 	rm -rf .venv .venv-docs site build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .tmp_dagster_home_*
 	find scd_pipeline scd_pipeline_tests -name __pycache__ -type d -prune -exec rm -rf {} +

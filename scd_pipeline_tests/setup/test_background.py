@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from scd_pipeline.cli import dev
 from scd_pipeline.cli.context import Settings
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
@@ -300,6 +301,23 @@ def test_a_command_uses_an_embedded_spark_if_the_server_does_not_start(
         pass
     assert used == remotes
     assert ("an embedded Spark is used" in capsys.readouterr().err) == (len(remotes) == 2)
+
+
+@pytest.mark.parametrize(("variables", "left"), [({"SCD_SERVER": "off"}, 0), ({"SCD_SERVER": "", "CI": ""}, 1)])
+def test_the_web_interface_uses_the_server(
+    variables: dict[str, str],
+    left: int,
+    environment: Environment,
+    installation: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where commands use none, the server ends with the interface."""
+    monkeypatch.setattr(dev, "find_installation", lambda environment: installation)
+    settings = Settings.resolve({}, Environment.from_env({**environment.variables, **variables}))
+    with dev._spark(settings, lambda line: None) as address:
+        assert address == "background"
+        assert [each.idle_seconds for each in background.running_servers(environment)] == [0]
+    assert len(background.running_servers(environment)) == left
 
 
 # -- `scd` with a real server
