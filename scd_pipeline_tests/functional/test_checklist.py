@@ -30,7 +30,7 @@ from scd_pipeline.declaration import read_declarations
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.operations.check import check_dimension
-from scd_pipeline.operations.checklist.evaluate import SECTIONS
+from scd_pipeline.operations.checklist.items import SECTIONS
 from scd_pipeline_tests.semantics.specification import requirement
 
 Checklist = Callable[..., tuple[int, list[dict[str, Any]]]]

@@ -16,7 +16,8 @@ import yaml
 
 from scd_pipeline.declaration import parse
 from scd_pipeline.operations.check import CheckResult
-from scd_pipeline.operations.checklist.evaluate import SECTIONS, ChecklistResult, evaluate
+from scd_pipeline.operations.checklist.evaluate import ChecklistResult, evaluate
+from scd_pipeline.operations.checklist.items import SECTIONS
 from scd_pipeline.operations.checklist.pages import PAGES, documentation_pages
 from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, Schedule, StoredTable
 

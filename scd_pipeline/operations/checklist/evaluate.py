@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scd_pipeline.operations.checklist import build, design, operation, performance, quality
-from scd_pipeline.operations.checklist.items import Item, Outcome
-from scd_pipeline.operations.checklist.state import DimensionState
-
-SECTIONS: Mapping[str, tuple[Item, ...]] = {
-    "design": design.ITEMS,
-    "build": build.ITEMS,
-    "performance": performance.ITEMS,
-    "quality": quality.ITEMS,
-    "operation": operation.ITEMS,
-}
-"""The items of the checklist by section."""
+from scd_pipeline.operations.checklist.items import SECTIONS, Item
+from scd_pipeline.operations.checklist.state import DimensionState, NotPassed, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +38,15 @@ class ChecklistResult:
 
 def evaluate(state: DimensionState) -> tuple[ChecklistResult, ...]:
     """Return the result of each item of the checklist, in the order of the sections."""
-    evaluated = [(section, item, item.evaluate(state)) for section, items in SECTIONS.items() for item in items]
     return tuple(
-        ChecklistResult(state.dimension.name, section, item.name, result.outcome, result.evidence)
-        for section, item, result in evaluated
+        ChecklistResult(state.dimension.name, section, item.name, *_result(item, state))
+        for section, items in SECTIONS.items()
+        for item in items
     )
+
+
+def _result(item: Item, state: DimensionState) -> tuple[Outcome, str]:
+    try:
+        return "passed", item.evaluate(state)
+    except NotPassed as reason:
+        return reason.outcome, str(reason)

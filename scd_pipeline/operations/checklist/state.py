@@ -6,9 +6,30 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from typing import ClassVar, Literal
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.operations.check import CheckResult
+
+Outcome = Literal["passed", "failed", "not applicable"]
+
+
+class NotPassed(Exception):
+    """An item of the checklist does not pass; the text is the evidence."""
+
+    outcome: ClassVar[Outcome]
+
+
+class Failed(NotPassed):
+    """An item fails; the evidence includes the fix."""
+
+    outcome = "failed"
+
+
+class NotApplicable(NotPassed):
+    """An item does not concern the dimension."""
+
+    outcome = "not applicable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +135,33 @@ class DimensionState:
     alert_transports: tuple[str, ...] = ()
     pages: Mapping[str, str] = field(default_factory=dict)
 
-    def table(self, suffix: str = "") -> StoredTable | None:
-        """Return the table of the dimension with this suffix; None if it does not exist."""
-        return self.tables.get(self.dimension.name + suffix)
+    @property
+    def location(self) -> CodeLocation:
+        """The Dagster definitions.
+
+        Raises:
+            Failed: They cannot be loaded.
+        """
+        if self.code_location is None:
+            raise Failed(
+                f"no Dagster definitions: {self.code_location_problem}; name their module with --code-location"
+            )
+        return self.code_location
+
+    def table(self, suffix: str = "") -> StoredTable:
+        """Return the table of the dimension with this suffix.
+
+        Raises:
+            Failed: It does not exist.
+        """
+        table = self.tables.get(self.dimension.name + suffix)
+        if table is None:
+            raise self.table_missing(suffix)
+        return table
+
+    def table_missing(self, suffix: str = "") -> Failed:
+        """Return the reason why an item fails whose table does not exist."""
+        return Failed(f"table {self.dimension.name}{suffix} does not exist; load the dimension")
 
     def field(self, path: str) -> str:
         """Return the location of a field of the declaration."""
@@ -124,10 +169,8 @@ class DimensionState:
 
     def schedules_of_op(self, op: str) -> list[Schedule]:
         """Return the schedules that run an op."""
-        schedules = self.code_location.schedules if self.code_location else ()
-        return [schedule for schedule in schedules if op in schedule.ops]
+        return [schedule for schedule in self.location.schedules if op in schedule.ops]
 
     def schedules_of_check(self, check: str) -> list[Schedule]:
         """Return the schedules that run a check of the dimension's table."""
-        schedules = self.code_location.schedules if self.code_location else ()
-        return [schedule for schedule in schedules if f"{self.dimension.name}:{check}" in schedule.checks]
+        return [each for each in self.location.schedules if f"{self.dimension.name}:{check}" in each.checks]
