@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dagster as dg
@@ -71,21 +72,24 @@ def dimension_assets(
         assert audit is not None, "the load of a dimension records its audit"
         create_views(warehouse, [dimension.name], facts, on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
-        details = {**load_metadata.warnings(result), **load_metadata.examples(result, dimension, audit)}
+        with ThreadPoolExecutor() as pool:
+            sizes = pool.submit(_sizes, warehouse, dimension.name, versions)  # while the plots are drawn
+            details = {
+                **load_metadata.warnings(result),
+                **load_metadata.examples(result, dimension, audit),
+                **load_metadata.entity_history(warehouse, dimension, result),
+            }
         return LoadReport(
             dimension,
             warehouse,
             result,
-            sizes=_sizes(warehouse, dimension.name, versions),
+            sizes=sizes.result(),
             counts={
                 LOG_SUFFIX: load_metadata.log_counts(result),
                 "": load_metadata.table_counts(result, audit),
                 AUDIT_SUFFIX: load_metadata.audit_counts(audit, result.seconds),
             },
-            details={
-                LOG_SUFFIX: load_metadata.last_deliveries(result),
-                "": {**details, **load_metadata.entity_history(warehouse, dimension, result)},
-            },
+            details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": details},
         )
 
     return load_step(dimension, dimension, specs, load, limits=limits, attempts=retry.attempts)
