@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -235,6 +236,16 @@ def _spawn(conf: Mapping[str, str], java_home: Path | None, token: str, port: in
     return start_detached([*command, "spark-internal"], environ, log)
 
 
+# SIGTERM ends the process even if its parent ignores the signal, as Dagster's background runs do. A function for the
+# child of a fork could not restore it: gRPC, which has threads, may abort such a child. The shell ends at once, so that
+# no process has to wait for the end of the server.
+_DETACH = """
+import os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+os.execv("/bin/sh", ["sh", "-c", '"$@" >"$0" 2>&1 </dev/null & echo $!', *sys.argv[1:]])
+"""
+
+
 def start_detached(command: Sequence[str], environ: Mapping[str, str], log: Path, keep_open: Sequence[int] = ()) -> int:
     """Start a process that outlives this process and its terminal. Return its id.
 
@@ -244,24 +255,17 @@ def start_detached(command: Sequence[str], environ: Mapping[str, str], log: Path
         log: The file of its output, in whose folder it runs.
         keep_open: File descriptors that it inherits.
     """
-    # The shell ends at once, so that no process has to wait for the end of the server.
     shell = subprocess.run(
-        ["/bin/sh", "-c", '"$@" >"$0" 2>&1 </dev/null & echo $!', str(log), *command],
+        [sys.executable, "-I", "-S", "-c", _DETACH, str(log), *command],
         cwd=log.parent,
         env=environ,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
         start_new_session=True,
-        preexec_fn=_restore_termination,
         pass_fds=keep_open,
     )
     return int(shell.stdout)
-
-
-def _restore_termination() -> None:
-    """Let SIGTERM end a child even if its parent ignores the signal, as Dagster's background runs do."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def free_port() -> int:

@@ -33,11 +33,11 @@ def compacted_tables(component: ScdDimension) -> dict[str, str]:
 
 @requirement("F47")
 def test_tables_are_compacted_weekly_and_what_loads_append_to_monthly() -> None:
-    """Types 1 and 2 weekly; the audit, the change log and a declared history table monthly."""
+    """Types 1 and 2 weekly; the audit of a dimension, the change log and a declared history table monthly."""
     names = [table.name for table in (COUNTRY, PLAYER, PLAY)]
     expected = dict.fromkeys(names, WEEKLY)
-    expected |= {f"{name}_{log}": MONTHLY for name in names for log in ("changes", "audit")}
-    expected["dim_player_history"] = MONTHLY
+    expected |= {f"{name}_changes": MONTHLY for name in names}
+    expected |= dict.fromkeys(("dim_country_audit", "dim_player_audit", "dim_player_history"), MONTHLY)
     assert compacted_tables(ScdDimension()) == expected
 
 

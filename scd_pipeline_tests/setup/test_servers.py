@@ -184,3 +184,13 @@ def test_sigterm_ends_a_server_even_if_its_starter_ignores_sigterm(servers: Path
             assert find_server(servers, CONF) is None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_server_is_started_without_code_of_its_starter_in_the_new_process(tmp_path: Path) -> None:
+    """The threads of gRPC do not exist in a child of a fork, which may abort before it starts the server."""
+    program = (
+        "import os, pathlib; from scd_pipeline.spark.server import start_detached; "
+        "os.register_at_fork(after_in_child=os.abort); "
+        f"start_detached(['true'], {{'PATH': os.environ['PATH']}}, pathlib.Path({str(tmp_path / 'log')!r}))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
