@@ -7,7 +7,9 @@ from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 
 REBUILT_BY: dict[str, str] = {
     LOG_SUFFIX: "no other table can rebuild it; restore the files that it had",
-    AUDIT_SUFFIX: "a load rebuilds it from the change log, without withdrawn transitions and repairs",
+    AUDIT_SUFFIX: (
+        "a load rebuilds it from the change log, without withdrawn transitions, repairs and keys of removed versions"
+    ),
     HISTORY_SUFFIX: "drop the dimension's table too; a load rebuilds both from the change log",
     "": "a load rebuilds it from its change log",
 }

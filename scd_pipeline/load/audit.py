@@ -431,13 +431,13 @@ def audit_commit(warehouse: Warehouse, dimension: Dimension) -> PipelineCommit:
 def ensure_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """Return the audit, created if it does not exist, and with the columns that an earlier release did not create.
 
-    Such an audit has used a key list, which its commits record.
+    Such an audit has used a key list, which its commits record, or has no commit since an earlier release created it.
     """
     audit = warehouse.writable(dimension.name + AUDIT_SUFFIX)
     properties = {FORMAT: "1", **audit_properties(dimension)}
     comment = f"Every change of an entity of {dimension.name}, with its cause"
     ensure_table(audit, last, audit_schema(dimension), properties, comment)
-    if dimension.name + KEYS_SUFFIX in last.high_water_marks:
+    if last.exists and (not last.number or dimension.name + KEYS_SUFFIX in last.high_water_marks):
         expected = [(name, ddl) for name, ddl, _ in audit_schema(dimension)]
         for step in column_steps(audit.name, audit.columns(), expected, {}):
             execute(step, warehouse)

@@ -207,7 +207,9 @@ def test_a_missing_dimension_is_reported(recorded: Warehouse) -> None:
 
 REPAIRS = {
     "dim_player_changes": "no other table can rebuild it; restore the files that it had",
-    "dim_player_audit": "a load rebuilds it from the change log, without withdrawn transitions and repairs",
+    "dim_player_audit": (
+        "a load rebuilds it from the change log, without withdrawn transitions, repairs and keys of removed versions"
+    ),
     "fct_play": "a load rebuilds it from its change log",
     "fct_play_changes": "no other table can rebuild it; restore the files that it had",
 }

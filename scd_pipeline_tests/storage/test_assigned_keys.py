@@ -26,6 +26,7 @@ from scd_pipeline.operations.check import check_dimension
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed
 from scd_pipeline_tests.text_tables import assert_same_rows
 
+CURRENT_SCHEMA = audit_table.audit_schema
 COLLIDING = {("a", 3), ("b", 6)}
 """Business key and month of the versions that have one surrogate key."""
 
@@ -100,17 +101,26 @@ def unused_tables(warehouse: Warehouse) -> Sequence[str]:
     return result.keys
 
 
+def earlier_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
+    return [column for column in CURRENT_SCHEMA(dimension) if column[0] != EFFECTIVE_FROM]
+
+
+def test_an_audit_that_an_earlier_release_created_but_never_wrote_gets_the_new_column(
+    spark: SparkSession, warehouse: Any
+) -> None:
+    opened = Warehouse(spark, warehouse)
+    opened.writable("dim_customer_audit").create(earlier_schema(CUSTOMER), {FORMAT: "1", **APPEND_ONLY_PROPERTIES}, "")
+    load(opened, CUSTOMER, [feed("1", ("a", 1, "Rome"))])
+    assert [row[EFFECTIVE_FROM].month for row in queries.audit(opened, CUSTOMER).collect()] == [1]
+
+
 @pytest.mark.slow
 @pytest.mark.rule("S14", "S24")
 def test_an_audit_of_an_earlier_release_has_all_assigned_keys(
     spark: SparkSession, warehouse: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It lacks `effective_from`, which its next commit adds, and has a key list, which is not used any more."""
-    opened, current_schema = Warehouse(spark, warehouse), audit_table.audit_schema
-
-    def earlier_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
-        return [column for column in current_schema(dimension) if column[0] != EFFECTIVE_FROM]
-
+    opened = Warehouse(spark, warehouse)
     first = ("a", "2024-02-01", "Rome", "2023-05-01"), ("a", "2024-03-01", "Oslo", "2023-05-01")
     revised = ("a", "2024-02-01", "Rome", "2023-06-01"), ("a", "2024-03-01", "Oslo", "2023-06-01")
     with monkeypatch.context() as patched:

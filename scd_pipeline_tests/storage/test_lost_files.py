@@ -90,7 +90,7 @@ def follow(warehouse: Warehouse, messages: list[str]) -> None:
         ),
         pytest.param(
             ["dim_customer_history", "dim_customer_audit"],
-            "without withdrawn transitions and repairs",
+            "without withdrawn transitions, repairs and keys of removed versions",
             marks=pytest.mark.slow(20),
             id="history and audit",
         ),
