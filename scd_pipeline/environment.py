@@ -33,9 +33,11 @@ class Variable:
     parse: Callable[[str], object] = str
 
 
-def _variable(name: str, meaning: str, unset: str, parse: Callable[[str], object] = str) -> dict[str, Variable]:
-    """Return the metadata of a field that contains an environment variable."""
-    return {"variable": Variable(name, meaning, unset, parse)}
+def _variable(
+    name: str, meaning: str, unset: str, parse: Callable[[str], object] = str, *, is_secret: bool = False
+) -> Any:
+    """Return a field that contains an environment variable; one that may contain a secret is in no representation."""
+    return field(metadata={"variable": Variable(name, meaning, unset, parse)}, repr=not is_secret)
 
 
 def _declarations(text: str) -> Path | None:
@@ -65,86 +67,64 @@ class Environment:
     """
 
     variables: Mapping[str, str] = field(repr=False)
-    warehouse: str = field(
-        metadata=_variable("SCD_WAREHOUSE", "folder or bucket URL of the tables", f"`./{DEFAULT_WAREHOUSE}`"),
+    warehouse: str = _variable("SCD_WAREHOUSE", "folder or bucket URL of the tables", f"`./{DEFAULT_WAREHOUSE}`")
+    declarations: Path | None = _variable(
+        "SCD_DECLARATIONS",
+        "file or folder of the declarations",
+        "in the folder of a clone `examples/congress`",
+        _declarations,
     )
-    declarations: Path | None = field(
-        metadata=_variable(
-            "SCD_DECLARATIONS",
-            "file or folder of the declarations",
-            "in the folder of a clone `examples/congress`",
-            _declarations,
-        ),
+    remote: str = _variable(
+        "SCD_REMOTE",
+        "address of a Spark Connect server, `sc://host:port`, or `background`",
+        "commands use the server in the background, Python and Dagster an embedded Spark",
+        is_secret=True,
     )
-    remote: str = field(
-        metadata=_variable(
-            "SCD_REMOTE",
-            "address of a Spark Connect server, `sc://host:port`, or `background`",
-            "commands use the server in the background, Python and Dagster an embedded Spark",
-        ),
-        repr=False,
+    server: str = _variable(
+        "SCD_SERVER",
+        "`off`: commands start no Spark Connect server in the background",
+        "they do, except where `CI` or `SPARK_REMOTE` is set",
     )
-    server: str = field(
-        metadata=_variable(
-            "SCD_SERVER",
-            "`off`: commands start no Spark Connect server in the background",
-            "they do, except where `CI` or `SPARK_REMOTE` is set",
-        ),
+    schema: str | None = _variable(
+        "SCD_SCHEMA",
+        "schema of a catalog for the tables, `mart` or `catalog.mart`",
+        "the warehouse folder",
+        _optional,
     )
-    schema: str | None = field(
-        metadata=_variable(
-            "SCD_SCHEMA",
-            "schema of a catalog for the tables, `mart` or `catalog.mart`",
-            "the warehouse folder",
-            _optional,
-        ),
+    schema_changes: str = _variable("SCD_SCHEMA_CHANGES", "schema of the change logs", "`SCD_SCHEMA`")
+    schema_audit: str = _variable("SCD_SCHEMA_AUDIT", "schema of the audit tables", "`SCD_SCHEMA`")
+    schema_keys: str = _variable("SCD_SCHEMA_KEYS", "schema of the views `dim_x_keys`", "`SCD_SCHEMA`")
+    schema_history: str = _variable("SCD_SCHEMA_HISTORY", "schema of the history tables", "`SCD_SCHEMA`")
+    home: Path | None = _variable("SCD_HOME", "folder of the jars and servers", "`~/.cache/scd_pipeline`", _folder)
+    maven_repository: str = _variable(
+        "SCD_MAVEN_REPOSITORY",
+        "URL of the Maven repository for `scd setup`",
+        "the default repository of Spark",
+        is_secret=True,
     )
-    schema_changes: str = field(metadata=_variable("SCD_SCHEMA_CHANGES", "schema of the change logs", "`SCD_SCHEMA`"))
-    schema_audit: str = field(metadata=_variable("SCD_SCHEMA_AUDIT", "schema of the audit tables", "`SCD_SCHEMA`"))
-    schema_keys: str = field(metadata=_variable("SCD_SCHEMA_KEYS", "schema of the views `dim_x_keys`", "`SCD_SCHEMA`"))
-    schema_history: str = field(
-        metadata=_variable("SCD_SCHEMA_HISTORY", "schema of the history tables", "`SCD_SCHEMA`")
+    overdue_hours: str = _variable(
+        "SCD_OVERDUE_HOURS",
+        "hours after which a source without a new delivery, or a table without a load, is overdue",
+        "never overdue",
     )
-    home: Path | None = field(
-        metadata=_variable("SCD_HOME", "folder of the jars and servers", "`~/.cache/scd_pipeline`", _folder),
+    docs_url: str = _variable(
+        "SCD_DOCS_URL",
+        "URL of the Markdown files of `docs`, to which checks link; for `scd checklist` also their folder",
+        "no links, and `docs` of a clone",
     )
-    maven_repository: str = field(
-        metadata=_variable(
-            "SCD_MAVEN_REPOSITORY", "URL of the Maven repository for `scd setup`", "the default repository of Spark"
-        ),
-        repr=False,
+    alert_webhook: str = _variable(
+        "SCD_ALERT_WEBHOOK", "URL that receives alerts as JSON by POST", "no alerts by webhook", is_secret=True
     )
-    overdue_hours: str = field(
-        metadata=_variable(
-            "SCD_OVERDUE_HOURS",
-            "hours after which a source without a new delivery, or a table without a load, is overdue",
-            "never overdue",
-        ),
+    alert_mail_to: str = _variable("SCD_ALERT_MAIL_TO", "recipient of alert mails", "no alerts by mail")
+    alert_mail_from: str = _variable("SCD_ALERT_MAIL_FROM", "sender of alert mails", f"`{DEFAULT_SENDER}`", _sender)
+    alert_smtp: str = _variable(
+        "SCD_ALERT_SMTP", "mail server for alerts, `host:port`", "no alerts by mail", is_secret=True
     )
-    docs_url: str = field(
-        metadata=_variable(
-            "SCD_DOCS_URL",
-            "URL of the Markdown files of `docs`, to which checks link; for `scd checklist` also their folder",
-            "no links, and `docs` of a clone",
-        ),
+    alert_smtp_user: str = _variable(
+        "SCD_ALERT_SMTP_USER", "login at the mail server; with it STARTTLS is used", "no login", is_secret=True
     )
-    alert_webhook: str = field(
-        metadata=_variable("SCD_ALERT_WEBHOOK", "URL that receives alerts as JSON by POST", "no alerts by webhook"),
-        repr=False,
-    )
-    alert_mail_to: str = field(metadata=_variable("SCD_ALERT_MAIL_TO", "recipient of alert mails", "no alerts by mail"))
-    alert_mail_from: str = field(
-        metadata=_variable("SCD_ALERT_MAIL_FROM", "sender of alert mails", f"`{DEFAULT_SENDER}`", _sender)
-    )
-    alert_smtp: str = field(
-        metadata=_variable("SCD_ALERT_SMTP", "mail server for alerts, `host:port`", "no alerts by mail"), repr=False
-    )
-    alert_smtp_user: str = field(
-        metadata=_variable("SCD_ALERT_SMTP_USER", "login at the mail server; with it STARTTLS is used", "no login"),
-        repr=False,
-    )
-    alert_smtp_password: str = field(
-        metadata=_variable("SCD_ALERT_SMTP_PASSWORD", "password at the mail server", "empty"), repr=False
+    alert_smtp_password: str = _variable(
+        "SCD_ALERT_SMTP_PASSWORD", "password at the mail server", "empty", is_secret=True
     )
 
     @classmethod
