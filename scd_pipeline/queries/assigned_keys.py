@@ -6,14 +6,11 @@ from collections.abc import Collection
 
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX
-from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.delta.audit_table import assigned_keys_query
-from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.history_table import table_versions, versions_query
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.queries.dimension import QueriedTable
 
 
@@ -33,13 +30,9 @@ def keys_query(warehouse: Warehouse, table: QueriedTable, source: str, columns: 
         source: Its `versions_source`.
         columns: The columns of its table.
     """
-    start = computed_columns(table.column_layout, columns, "v.").get(EFFECTIVE_FROM, f"TIMESTAMP '{EARLIEST_TIME}Z'")
+    start, _ = table.window(columns)
     names = ", ".join(f"v.{quote_name(name)}" for name in (table.surrogate_key, *table.key_names))
-    reserved = ", ".join(map(str, RESERVED_KEYS))
-    existing = (
-        f"SELECT {names}, {start} AS {EFFECTIVE_FROM} FROM {source} AS v "
-        f"WHERE v.{quote_name(table.surrogate_key)} NOT IN ({reserved})"
-    )
+    existing = f"SELECT {names}, {start} AS {EFFECTIVE_FROM} FROM {source} AS v WHERE {table.is_version()}"
     removed = removed_keys_query(warehouse, table, source)
     return existing if removed is None else f"{existing} UNION ALL {removed}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,6 +29,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.column_names import ColumnLayout
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.delta.audit_table import current_transitions, recorded_until
 from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
 from scd_pipeline.delta.history_table import newest_versions
@@ -36,9 +37,10 @@ from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
-from scd_pipeline.expressions import col, quote_name, readable_key, timestamp_literal
+from scd_pipeline.expressions import quote_name, readable_key, timestamp_literal
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
+from scd_pipeline.instants import to_micros
 
 BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_batches", "_quarantine"
 _STATE = "_state"
@@ -56,10 +58,8 @@ def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         SetupError: The table does not exist.
     """
     table = queried_table(warehouse, dimension)
-    rows = _without_reserved_members(existing_rows(warehouse, table.name, table.name), table)
-    if table.has_windows:
-        rows = without_deleted(rows, table).where(_computed(rows, table, CURRENT_FLAG))
-    return _null_limits(rows, table)
+    rows = existing_rows(warehouse, table.name, table.name)
+    return _versions(rows, table, table.is_current(rows.columns))
 
 
 def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
@@ -69,7 +69,7 @@ def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         SetupError: The table does not exist.
     """
     table = queried_table(warehouse, dimension)
-    return _null_limits(versions(warehouse, table), table)
+    return _versions(_all_versions(warehouse, table.name, table.history_table), table)
 
 
 def as_of(
@@ -93,14 +93,8 @@ def as_of(
     if known_at is not None:
         rows = to_stored_columns(rows_known_at(warehouse, dimension, known_at), _declaration(dimension))
     else:
-        rows = versions(warehouse, table)
-    if table.has_windows:
-        moment = timestamp_literal(time)
-        begun = _computed(rows, table, EFFECTIVE_FROM) <= moment
-        rows = without_deleted(rows, table).where(
-            begun & (_is_open(rows, table) | (_computed(rows, table, EFFECTIVE_TO) > moment))
-        )
-    return _null_limits(rows, table)
+        rows = _all_versions(warehouse, table.name, table.history_table)
+    return _versions(rows, table, table.exists_at(rows.columns, f"TIMESTAMP_MICROS({to_micros(time)})"))
 
 
 def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: datetime) -> DataFrame:
@@ -196,6 +190,51 @@ class QueriedTable:
         """Whether the table has windows."""
         return self.column_layout.has_windows
 
+    def select_list(self, columns: Collection[str]) -> list[str]:
+        """Return the SQL of the columns of version `v`, with NULL in place of an open end and the beginning of time."""
+        limits = {self.column_layout.name(column): column for column in (EFFECTIVE_FROM, EFFECTIVE_TO)}
+        open_ends = [self.column_layout.computed_open_end]
+        values = {name: null_limit_sql(limits.get(name, ""), f"v.{quote_name(name)}", open_ends) for name in columns}
+        return [f"{value} AS {quote_name(name)}" for name, value in values.items()]
+
+    def is_version(self, condition: str = "true") -> str:
+        """Return the condition that row `v` is not that of a reserved member (S23), together with another condition."""
+        reserved = ", ".join(map(str, RESERVED_KEYS))
+        return f"v.{quote_name(self.surrogate_key)} NOT IN ({reserved}) AND {condition}"
+
+    def is_current(self, columns: Collection[str]) -> str:
+        """Return the condition that version `v` is current and its entity exists; without windows every one is."""
+        return self.exists(columns, self._computed(columns)[CURRENT_FLAG] if self.has_windows else "true")
+
+    def exists_at(self, columns: Collection[str], moment: str) -> str:
+        """Return the condition that version `v` is in force at a time and its entity exists."""
+        return self.exists(columns, self.is_in_force(columns, moment))
+
+    def is_in_force(self, columns: Collection[str], moment: str) -> str:
+        """Return the condition that the half-open window of version `v`, perhaps without an end, has a time (S2)."""
+        if not self.has_windows:
+            return "true"
+        start, end = self.window(columns)
+        is_open = f"{end} = TIMESTAMP '{self.column_layout.computed_open_end}Z'"
+        return f"{start} <= {moment} AND ({moment} < {end} OR {is_open})"
+
+    def window(self, columns: Collection[str]) -> tuple[str, str]:
+        """Return the start and the end of version `v`; a row without windows is in force at all times (S33)."""
+        always = {
+            EFFECTIVE_FROM: f"TIMESTAMP '{EARLIEST_TIME}Z'",
+            EFFECTIVE_TO: f"TIMESTAMP '{self.column_layout.computed_open_end}Z'",
+        }
+        computed = {**always, **(self._computed(columns) if self.has_windows else {})}
+        return computed[EFFECTIVE_FROM], computed[EFFECTIVE_TO]
+
+    def exists(self, columns: Collection[str], condition: str = "true") -> str:
+        """Return the condition that no delete opened version `v` (S18), together with another condition."""
+        return f"{condition} AND NOT {self._computed(columns)[IS_DELETED]}" if self.has_deleted_versions else condition
+
+    def _computed(self, columns: Collection[str]) -> dict[str, str]:
+        """Return the SQL of each generated column of version `v`, whatever the table has in its place."""
+        return computed_columns(self.column_layout, columns, "v.")
+
 
 def queried_table(warehouse: Warehouse, dimension: Dimension | str) -> QueriedTable:
     """Return what queries need of a dimension, from its declaration or as stored with its table.
@@ -231,13 +270,9 @@ def _loaded_names(warehouse: Warehouse) -> list[str]:
     return [name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
 
 
-def versions(warehouse: Warehouse, table: QueriedTable) -> DataFrame:
-    """Return the versions, without the rows of reserved members (S23)."""
-    return _without_reserved_members(_all_versions(warehouse, table.name, table.history_table), table)
-
-
-def _without_reserved_members(rows: DataFrame, table: QueriedTable) -> DataFrame:
-    return rows.where(~col(table.surrogate_key).isin(list(RESERVED_KEYS)))
+def _versions(rows: DataFrame, table: QueriedTable, condition: str = "true") -> DataFrame:
+    """Return the versions that meet a condition, without the rows of reserved members (S23)."""
+    return rows.alias("v").where(table.is_version(condition)).selectExpr(*table.select_list(rows.columns))
 
 
 def _all_versions(warehouse: Warehouse, name: str, history_table: bool) -> DataFrame:
@@ -280,30 +315,6 @@ def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
         SetupError: The table does not exist.
     """
     return to_declared_columns(_all_versions(warehouse, dimension.name, dimension.history_table), dimension)
-
-
-def without_deleted(rows: DataFrame, table: QueriedTable) -> DataFrame:
-    """Return the rows without the versions that deletes opened, if any do (S18)."""
-    return rows.where(~_computed(rows, table, IS_DELETED)) if table.has_deleted_versions else rows
-
-
-def _computed(rows: DataFrame, table: QueriedTable, column: str) -> Column:
-    """Return a generated column, whatever the table has in its place."""
-    return F.expr(computed_columns(table.column_layout, rows.columns)[column])
-
-
-def _is_open(rows: DataFrame, table: QueriedTable) -> Column:
-    return _computed(rows, table, EFFECTIVE_TO) == F.lit(table.column_layout.computed_open_end).cast("timestamp")
-
-
-def _null_limits(rows: DataFrame, table: QueriedTable) -> DataFrame:
-    """Replace the open end and the beginning of time by NULL: some time zones would move them out of the calendar."""
-    if not table.has_windows:
-        return rows
-    names = {column: table.column_layout.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)}
-    open_ends = [table.column_layout.computed_open_end]
-    limits = {name: null_limit_sql(column, quote_name(name), open_ends) for column, name in names.items()}
-    return rows.withColumns({name: F.expr(value) for name, value in limits.items()})
 
 
 def null_limit_sql(column: str, value: str, open_ends: Sequence[str]) -> str:

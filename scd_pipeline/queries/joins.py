@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
@@ -10,15 +11,21 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.delta.schema import to_declared_columns
+from scd_pipeline.delta.schema import declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.expressions import all_of, col
+from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.schema import beginning, open_end
 from scd_pipeline.queries.assigned_keys import removed_keys_query, versions_source
-from scd_pipeline.queries.dimension import declared_rows, queried_table, rows_known_at, versions, without_deleted
+from scd_pipeline.queries.dimension import (
+    QueriedTable,
+    declared_rows,
+    existing_rows,
+    null_limit_sql,
+    queried_table,
+    rows_known_at,
+)
 from scd_pipeline.queries.labels import (
     LabelledColumn,
     attribute_columns,
@@ -27,6 +34,8 @@ from scd_pipeline.queries.labels import (
     role_column_names,
     unique_names,
 )
+
+_FROM, _TO, _KEY = "_overlap_from", "_overlap_to", "_overlap_key_"
 
 
 def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | None = None) -> DataFrame:
@@ -46,19 +55,52 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
     Raises:
         SetupError: A table does not exist.
     """
+    for name in (fact.name, *(dimension.name for dimension in fact.dimensions)):
+        existing_rows(warehouse, name, name)
+    if known_at is None:
+        return warehouse.spark.sql(joined_query(warehouse, fact))
     rows = declared_rows(warehouse, fact.as_dimension())
-    rows = rows.withColumns({key: F.coalesce(col(key), F.lit(UNKNOWN_KEY)) for key in fact.key_columns})
     names = role_column_names(fact, rows.columns)
     for name, key, role in fact.keyed_roles:
-        dimension = role.dimension
-        if known_at is None:
-            stored = declared_rows(warehouse, dimension)
-            rows = _resolve_keys(warehouse, rows, key, dimension, stored)
-        else:
-            stored = rows_known_at(warehouse, dimension, known_at)
-            rows = key_as_of(rows, stored, dimension, keys=role.key, time=fact.event_time, name=key)
-        rows = _with_attributes(rows, stored, dimension, key, label=name, names=names)
+        stored = rows_known_at(warehouse, role.dimension, known_at)
+        rows = key_as_of(rows, stored, role.dimension, keys=role.key, time=fact.event_time, name=key)
+        rows = _with_attributes(rows, stored, role.dimension, key, label=name, names=names)
     return rows
+
+
+def joined_query(warehouse: Warehouse, fact: Fact) -> str:
+    """Return the SQL that joins facts with their dimensions by the stored keys (S23, S24)."""
+    table = warehouse.table(fact.name)
+    columns, joins = declared_columns(fact.as_dimension(), table.columns(), alias="f"), ""
+    names = role_column_names(fact, columns)
+    for role_name, key, role in fact.keyed_roles:
+        stored, version = columns[key], f"role_{role_name}"
+        existing = warehouse.table(role.dimension.name).columns()
+        values = declared_columns(role.dimension, existing, alias=version)
+        columns[key] = f"COALESCE({values[role.dimension.surrogate_key]}, {UNKNOWN_KEY})"
+        columns |= {names[column]: values[column[1]] for column in labelled_columns(role.dimension, role_name)}
+        versions = _versions_by_assigned_key(warehouse, queried_table(warehouse, role.dimension), existing)
+        joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
+    select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
+    return f"SELECT {select_list} FROM {table.identifier} AS f{joins}"
+
+
+def _versions_by_assigned_key(warehouse: Warehouse, table: QueriedTable, columns: Collection[str]) -> str:
+    """Return the versions by each key ever assigned, `_assigned_key`.
+
+    A key whose version was removed resolves to the version in force at the start of the removed one.
+    """
+    source, key = versions_source(warehouse, table), quote_name(table.surrogate_key)
+    existing = f"SELECT v.{key} AS `_assigned_key`, v.* FROM {source} AS v"
+    removed = removed_keys_query(warehouse, table, source) if table.has_windows else None
+    if removed is None:
+        return existing
+    same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in table.key_names)
+    in_force = table.is_in_force(columns, f"k.{EFFECTIVE_FROM}")
+    return (
+        f"{existing} UNION ALL SELECT k.{key} AS `_assigned_key`, v.* "
+        f"FROM ({removed}) AS k JOIN {source} AS v ON {same_key} AND {in_force}"
+    )
 
 
 def join_as_of(
@@ -142,37 +184,66 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     Raises:
         SetupError: A table does not exist.
     """
-    both = list(zip(overlap_labels(left.name, right.name), (left, right), strict=True))
-    columns = [
-        (label, name) for label, dimension in both for name in (*dimension.key_names, *attribute_columns(dimension))
+    sides = []
+    for number, dimension in enumerate((left, right)):
+        existing = existing_rows(warehouse, dimension.name, dimension.name).columns
+        values = declared_columns(dimension, existing, alias="v")
+        keys = [values.get(pair[number], quote_name(pair[number])) for pair in on]
+        own = {name: values[name] for name in (*dimension.key_names, *attribute_columns(dimension))}
+        sides.append(OverlapSide(queried_table(warehouse, dimension), existing, keys, own))
+    return warehouse.spark.sql(overlap_query(warehouse, *sides))
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapSide:
+    """One of two dimensions whose versions overlap in time.
+
+    Attributes:
+        table: The dimension.
+        existing: The columns of its table.
+        keys: The SQL of the values that the versions `v` of both sides have in common.
+        columns: The SQL of its columns, by their names without a label.
+    """
+
+    table: QueriedTable
+    existing: Collection[str]
+    keys: Sequence[str]
+    columns: Mapping[str, str]
+
+    def query(self, warehouse: Warehouse, names: Mapping[str, str]) -> str:
+        """Return the SQL of its versions with window, keys, and columns under their `names`."""
+        start, end = self.table.window(self.existing)
+        values = {_FROM: start, _TO: end, **{f"{_KEY}{number}": key for number, key in enumerate(self.keys)}}
+        values |= {names[column]: value for column, value in self.columns.items()}
+        select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in values.items())
+        condition = self.table.is_version(self.table.exists(self.existing))
+        return f"SELECT {select_list} FROM {versions_source(warehouse, self.table)} AS v WHERE {condition}"
+
+
+def overlap_query(warehouse: Warehouse, left: OverlapSide, right: OverlapSide, *, shared: Sequence[str] = ()) -> str:
+    """Return the SQL of the pairs of versions of two dimensions that overlap in time.
+
+    Args:
+        warehouse: The warehouse.
+        left: The left dimension.
+        right: The right dimension.
+        shared: The names under which the keys are columns of the result.
+    """
+    sides = dict(zip(overlap_labels(left.table.name, right.table.name), (left, right), strict=True))
+    columns = [(label, column) for label, side in sides.items() for column in side.columns]
+    names = unique_names(columns, (*shared, EFFECTIVE_FROM, EFFECTIVE_TO))
+    queries = [
+        side.query(warehouse, {column: names[label, column] for column in side.columns})
+        for label, side in sides.items()
     ]
-    names = unique_names(columns, (EFFECTIVE_FROM, EFFECTIVE_TO))
-    frames = []
-    for side, (label, dimension) in enumerate(both):
-        table = queried_table(warehouse, dimension)
-        rows = to_declared_columns(without_deleted(versions(warehouse, table), table), dimension)
-        always = (beginning(), open_end(dimension))
-        window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else always
-        frames.append(
-            rows.select(
-                window[0].alias(f"_from_{side}"),
-                window[1].alias(f"_to_{side}"),
-                *[col(name).alias(f"_on_{side}_{i}") for i, name in enumerate(pair[side] for pair in on)],
-                *[col(column).alias(name) for (side_label, column), name in names.items() if side_label == label],
-            )
-        )
-    same_keys = [F.col(f"_on_0_{i}") == F.col(f"_on_1_{i}") for i, _ in enumerate(on)]
-    overlaps = [F.col("_from_0") < F.col("_to_1"), F.col("_from_1") < F.col("_to_0")]
-    pairs = frames[0].join(frames[1], all_of([*same_keys, *overlaps]))
-    end = F.least("_to_0", "_to_1")
-    open_ends = [open_end(dimension) for dimension in (left, right)]
-    start = F.greatest("_from_0", "_from_1")
-    has_no_beginning = start == beginning()
-    common_window = [
-        F.when(~has_no_beginning, start).alias(EFFECTIVE_FROM),
-        F.when(~end.isin(*open_ends), end).alias(EFFECTIVE_TO),
-    ]
-    return pairs.select(*[col(name) for name in names.values()], *common_window)
+    open_ends = [side.table.column_layout.computed_open_end for side in (left, right)]
+    window = {EFFECTIVE_FROM: f"GREATEST(l.{_FROM}, r.{_FROM})", EFFECTIVE_TO: f"LEAST(l.{_TO}, r.{_TO})"}
+    select_list = [f"l.{_KEY}{number} AS {quote_name(name)}" for number, name in enumerate(shared)]
+    select_list += map(quote_name, names.values())
+    select_list += [f"{null_limit_sql(name, value, open_ends)} AS {name}" for name, value in window.items()]
+    conditions = [f"l.{_KEY}{number} = r.{_KEY}{number}" for number, _ in enumerate(left.keys)]
+    condition = " AND ".join([*conditions, f"l.{_FROM} < r.{_TO}", f"r.{_FROM} < l.{_TO}"])
+    return f"SELECT {', '.join(select_list)} FROM ({queries[0]}) AS l JOIN ({queries[1]}) AS r ON {condition}"
 
 
 def _with_attributes(
@@ -192,20 +263,3 @@ def _with_attributes(
     by_key = stored.select(col(dimension.surrogate_key).alias("_stored_key"), *attributes)
     joined = rows.join(by_key, col(key) == F.col("_stored_key"), "left")
     return joined.withColumn(key, F.coalesce("_stored_key", F.lit(UNKNOWN_KEY))).drop("_stored_key")
-
-
-def _resolve_keys(
-    warehouse: Warehouse, rows: DataFrame, key: str, dimension: Dimension, stored: DataFrame
-) -> DataFrame:
-    """Replace each key that no longer exists by the key of the version now in force at the old version's start."""
-    if not dimension.has_windows:
-        return rows
-    table = queried_table(warehouse, dimension)
-    query = removed_keys_query(warehouse, table, versions_source(warehouse, table))
-    if query is None:
-        return rows
-    removed = warehouse.spark.sql(query)
-    now = key_as_of(removed, stored, dimension, keys=dimension.key_names, time=EFFECTIVE_FROM, name="_now")
-    pairs = now.select(col(dimension.surrogate_key).alias("_old"), "_now")
-    resolved = rows.join(pairs, col(key) == F.col("_old"), "left")
-    return resolved.withColumn(key, F.coalesce("_now", col(key))).drop("_old", "_now")

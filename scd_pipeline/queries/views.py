@@ -7,28 +7,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
-from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, IS_DELETED
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
-from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.history_table import table_versions, versions_query
-from scd_pipeline.delta.schema import declared_columns
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
-from scd_pipeline.queries.assigned_keys import keys_query, removed_keys_query, versions_source
+from scd_pipeline.queries.assigned_keys import keys_query
 from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
     QueriedTable,
     batches,
-    null_limit_sql,
     quarantine,
     queried_table,
 )
-from scd_pipeline.queries.labels import labelled_columns, overlap_labels, role_column_names, unique_names
+from scd_pipeline.queries.joins import OverlapSide, joined_query, overlap_query
 
 VERSIONS_SUFFIX = "_versions"
 _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
@@ -221,7 +217,7 @@ def _ready_views(
         read = (fact.name, *(dimension.name for dimension in fact.dimensions))
         if set(read) <= set(names) and is_requested(*read) and _occurring([fact.name], query):
             with _report_failure(f"views of {fact.name}", on_failure):
-                ready.append(_joined(warehouse, fact))
+                ready.append(View(f"{fact.name}_joined", joined_query(warehouse, fact)))
     return ready
 
 
@@ -236,14 +232,8 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
         pair = table_versions(warehouse, table.name)
         source = versions_query(warehouse, table.name, pair)
         current_source = f"{stored_table.identifier} VERSION AS OF {pair[table.name]}"
-    if table.has_windows:
-        current = computed_columns(table.column_layout, columns, "v.")[CURRENT_FLAG]
-        now, then = (_in_force(table, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
-    else:
-        current, now, then = "true", "true", "true"
-    if table.has_deleted_versions:
-        exists = f"NOT {computed_columns(table.column_layout, columns, 'v.')[IS_DELETED]}"
-        current, now, then = (f"{condition} AND {exists}" for condition in (current, now, then))
+    current = table.is_current(columns)
+    now, then = (table.exists_at(columns, time) for time in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
     every_version = View(table.name + VERSIONS_SUFFIX, _versions(source, table, columns, "true"))
     return [
         *([every_version] if table.history_table else []),
@@ -254,97 +244,16 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
     ]
 
 
-def _in_force(table: QueriedTable, columns: Collection[str], moment: str) -> str:
-    """Return the condition that the half-open window of version `v`, which may have no end, contains a time (S2)."""
-    computed = computed_columns(table.column_layout, columns, "v.")
-    start, end = computed[EFFECTIVE_FROM], computed[EFFECTIVE_TO]
-    is_open = f"{end} = TIMESTAMP '{table.column_layout.computed_open_end}Z'"
-    return f"{start} <= {moment} AND ({moment} < {end} OR {is_open})"
-
-
-def _versions(source: str, table: QueriedTable, names: Iterable[str], condition: str) -> str:
-    layout = table.column_layout
-    limits = {layout.name(column): column for column in _WINDOW}
-    columns = [_select_item(limits.get(name, ""), f"v.{quote_name(name)}", name, [table]) for name in names]
-    reserved = ", ".join(str(key) for key in RESERVED_KEYS)
-    return (
-        f"SELECT {', '.join(columns)} FROM {source} AS v "
-        f"WHERE v.{quote_name(table.surrogate_key)} NOT IN ({reserved}) AND {condition}"
-    )
-
-
-def _select_item(column: str, value: str, name: str, tables: Sequence[QueriedTable]) -> str:
-    """Return an item of a SELECT list: a value of a column, by `null_limit_sql`, under a name."""
-    open_ends = [table.column_layout.computed_open_end for table in tables]
-    return f"{null_limit_sql(column, value, open_ends)} AS {quote_name(name)}"
-
-
-def _joined(warehouse: Warehouse, fact: Fact) -> View:
-    """Return the view that joins facts with their dimensions by the stored keys, as `with_dimensions` (S23, S24)."""
-    table = warehouse.table(fact.name)
-    columns, joins = declared_columns(fact.as_dimension(), table.columns(), alias="f"), ""
-    names = role_column_names(fact, columns)
-    for role_name, key, role in fact.keyed_roles:
-        stored, version = columns[key], f"role_{role_name}"
-        existing = warehouse.table(role.dimension.name).columns()
-        values = declared_columns(role.dimension, existing, alias=version)
-        columns[key] = f"COALESCE({values[role.dimension.surrogate_key]}, {UNKNOWN_KEY})"
-        columns |= {names[column]: values[column[1]] for column in labelled_columns(role.dimension, role_name)}
-        versions = _versions_by_assigned_key(warehouse, queried_table(warehouse, role.dimension), existing)
-        joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
-    select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
-    return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}")
-
-
-def _versions_by_assigned_key(warehouse: Warehouse, table: QueriedTable, columns: Collection[str]) -> str:
-    """Return the versions by each key ever assigned, `_assigned_key`.
-
-    A key whose version was removed resolves to the version in force at the start of the removed one.
-    """
-    source, key = versions_source(warehouse, table), quote_name(table.surrogate_key)
-    existing = f"SELECT v.{key} AS `_assigned_key`, v.* FROM {source} AS v"
-    removed = removed_keys_query(warehouse, table, source) if table.has_windows else None
-    if removed is None:
-        return existing
-    same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in table.key_names)
-    in_force = _in_force(table, columns, f"k.{EFFECTIVE_FROM}")
-    return (
-        f"{existing} UNION ALL SELECT k.{key} AS `_assigned_key`, v.* "
-        f"FROM ({removed}) AS k JOIN {source} AS v ON {same_key} AND {in_force}"
-    )
+def _versions(source: str, table: QueriedTable, columns: Collection[str], condition: str) -> str:
+    return f"SELECT {', '.join(table.select_list(columns))} FROM {source} AS v WHERE {table.is_version(condition)}"
 
 
 def _overlap(warehouse: Warehouse, left: QueriedTable, right: QueriedTable) -> View:
     """Return the view of the pairs of versions of two dimensions, with one business key, that overlap in time."""
-    existing = {alias: warehouse.table(table.name).columns() for alias, table in (("l", left), ("r", right))}
-    shared = (*left.key_names, *_WINDOW)
-    by_label = dict(zip(overlap_labels(left.name, right.name), (("l", left), ("r", right)), strict=True))
-    own = [
-        (label, name)
-        for label, (alias, table) in by_label.items()
-        for name in existing[alias]
-        if name not in (*shared, *map(table.column_layout.name, _WINDOW))
-    ]
-    columns = [f"l.{quote_name(name)}" for name in left.key_names]
-    for (label, column), name in unique_names(own, shared).items():
-        columns.append(f"{by_label[label][0]}.{quote_name(column)} AS {quote_name(name)}")
-    windows = [
-        computed_columns(table.column_layout, existing[alias], f"{alias}.") for alias, table in by_label.values()
-    ]
-    (left_start, left_end), (right_start, right_end) = ((each[EFFECTIVE_FROM], each[EFFECTIVE_TO]) for each in windows)
-    begin, end = f"GREATEST({left_start}, {right_start})", f"LEAST({left_end}, {right_end})"
-    exist = [
-        f"NOT {computed[IS_DELETED]}"
-        for (_, table), computed in zip(by_label.values(), windows, strict=True)
-        if table.has_deleted_versions
-    ]
-    window = [
-        _select_item(column, value, column, [left, right]) for column, value in zip(_WINDOW, (begin, end), strict=True)
-    ]
-    same_key = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
-    text = (
-        f"SELECT {', '.join([*columns, *window])} FROM {versions_source(warehouse, left)} AS l "
-        f"JOIN {versions_source(warehouse, right)} AS r "
-        f"ON {' AND '.join([same_key, f'{left_start} < {right_end}', f'{right_start} < {left_end}', *exist])}"
-    )
-    return View(f"{left.name}_with_{right.name}", text)
+    sides = []
+    for table in (left, right):
+        existing, keys = warehouse.table(table.name).columns(), [f"v.{quote_name(name)}" for name in table.key_names]
+        shared = {*table.key_names, *_WINDOW, *map(table.column_layout.name, _WINDOW)}
+        own = {name: f"v.{quote_name(name)}" for name in existing if name not in shared}
+        sides.append(OverlapSide(table, existing, keys, own))
+    return View(f"{left.name}_with_{right.name}", overlap_query(warehouse, *sides, shared=left.key_names))

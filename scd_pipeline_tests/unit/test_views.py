@@ -41,7 +41,7 @@ def test_views_of_a_table_are_those_that_read_it(
         "queried_table": lambda _, name: SimpleNamespace(name=name, has_windows=True, key_names=("id",)),
         "_dimension_views": lambda _, table: [view(f"{table.name}_current")],
         "_overlap": lambda _, left, right: view(f"{left.name}_with_{right.name}"),
-        "_joined": lambda _, fact: view(f"{fact.name}_joined"),
+        "joined_query": lambda _, fact: view(f"{fact.name}_joined").text,
     }.items():
         monkeypatch.setattr(views, name, replacement)
     statements: list[str] = []
