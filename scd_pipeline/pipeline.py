@@ -425,9 +425,7 @@ class Pipeline:
         """
         time = datetime.now(timezone.utc) if now is None else _time("now", now)
         declared = [_require_declaration(table) for table in tables]
-        dimensions = [table for table in declared if isinstance(table, Dimension)]
-        facts = [table for table in declared if isinstance(table, Fact)]
-        return status.status(self.warehouse, dimensions, facts, now=time, plan_pending=plan_pending)
+        return status.status(self.warehouse, declared, now=time, plan_pending=plan_pending)
 
 
 # Spark

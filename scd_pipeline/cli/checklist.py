@@ -15,11 +15,11 @@ from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.context import CODE_LOCATION, Settings, complete_tables, is_path, with_output, with_settings
 from scd_pipeline.cli.render import Output, print_table, table_width
 from scd_pipeline.cli.rows import Kind, Rows
+from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.errors import UsageError
 from scd_pipeline.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.operations.checklist.evaluate import ChecklistResult
     from scd_pipeline.operations.checklist.state import CodeLocation
 
@@ -66,8 +66,6 @@ def _declared(settings: Settings, requested: str | None) -> tuple[list[Dimension
     Raises:
         UsageError: The argument names no dimension.
     """
-    from scd_pipeline.declaration import Dimension
-
     tables = settings.declared_tables(requested)
     dimensions = [table for table in tables if isinstance(table, Dimension)]
     if requested is not None and not dimensions:

@@ -16,6 +16,7 @@ from scd_pipeline.cli.context import Settings, complete_tables, with_output, wit
 from scd_pipeline.cli.render import Output, print_table
 from scd_pipeline.cli.rows import Kind, Rows, collect
 from scd_pipeline.exit_codes import ExitCode
+from scd_pipeline.texts import pluralize
 
 if TYPE_CHECKING:
     from scd_pipeline.operations.check import CheckResult
@@ -61,7 +62,6 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     TABLE is a dimension or a fact. Without it, all declared tables are checked.
     """
     from scd_pipeline.operations.check import check_table
-    from scd_pipeline.texts import pluralize
 
     results: list[CheckResult] = []
     never_loaded: list[str] = []
@@ -178,14 +178,11 @@ def status(settings: Settings, *, plan_pending: bool, output: Output) -> ExitCod
 
     The command fails if a table is damaged: until it is repaired, every load of it fails.
     """
-    from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.operations.status import status as read_status
 
     declared = settings.declared_tables()
-    dimensions = [item for item in declared if isinstance(item, Dimension)]
-    facts = [item for item in declared if isinstance(item, Fact)]
     with settings.open() as warehouse, progress("reading the tables"):
-        current = read_status(warehouse, dimensions, facts, now=datetime.now(timezone.utc), plan_pending=plan_pending)
+        current = read_status(warehouse, declared, now=datetime.now(timezone.utc), plan_pending=plan_pending)
     if output.is_table:
         _print_status(current, output)
     else:
@@ -260,14 +257,10 @@ def _rejected(source: SourceStatus) -> int | None:
 
 
 def _age(source: SourceStatus) -> str:
-    from scd_pipeline.texts import pluralize
-
     return pluralize(source.age.days, "day") if source.age is not None else ""
 
 
 def _status_summary(current: Status) -> str:
-    from scd_pipeline.texts import pluralize
-
     pending = sum(len(source.pending) for source in current.sources)
     rejected = "" if current.rejected_count is None else f"{current.rejected_count} rejected, "
     quarantined = sum(source.quarantined for source in current.sources)

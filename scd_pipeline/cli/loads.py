@@ -12,11 +12,13 @@ from scd_pipeline.cli.console import error, progress, report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
 from scd_pipeline.cli.render import Output, print_table
 from scd_pipeline.cli.rows import Kind, Rows, collect
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.errors import OVERRIDABLE_RULES
 from scd_pipeline.exit_codes import ExitCode
+from scd_pipeline.texts import pluralize
 
 if TYPE_CHECKING:
-    from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.deliveries.delivery import Delivery
     from scd_pipeline.deliveries.discovery import Discovery
     from scd_pipeline.deliveries.result import BatchResult
@@ -99,7 +101,6 @@ def load(
     from scd_pipeline.load.retry import Retry
     from scd_pipeline.load.run import load as load_table
     from scd_pipeline.queries import create_views
-    from scd_pipeline.texts import pluralize
 
     records: list[tuple[object, ...]] = []
     is_rejected = False
@@ -137,8 +138,6 @@ def load(
 
 def print_declaration_warnings(declared: Sequence[Dimension | Fact]) -> None:
     """Print what is valid in the declarations, but rarely intended."""
-    from scd_pipeline.declaration import Dimension
-
     for dimension in (item for item in declared if isinstance(item, Dimension)):
         for warning in dimension.warnings:
             warn(str(warning))
@@ -259,7 +258,6 @@ def _record(table: str, key: str, batch: BatchResult) -> tuple[object, ...]:
 
 
 def _partition_keys(item: Dimension | Fact, deliveries: Sequence[Delivery]) -> list[str]:
-    from scd_pipeline.declaration.fact import as_dimension
     from scd_pipeline.deliveries.partitions import partition_key
 
     return [partition_key(delivery, as_dimension(item)) for delivery in deliveries]
@@ -273,7 +271,6 @@ def _select_deliveries(
     Raises:
         UsageError: No table has a delivery of one of the names.
     """
-    from scd_pipeline.declaration.fact import as_dimension
     from scd_pipeline.deliveries.discovery import select_by_table
 
     row_dimensions = [as_dimension(item) for item in declared]

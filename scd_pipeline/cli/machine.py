@@ -9,6 +9,7 @@ import click
 from scd_pipeline.cli.console import progress, report, warn
 from scd_pipeline.cli.context import CODE_LOCATION, Settings, with_settings
 from scd_pipeline.exit_codes import ExitCode
+from scd_pipeline.texts import pluralize
 
 
 @click.command()
@@ -60,7 +61,6 @@ def doctor(settings: Settings, *, start_spark: bool) -> int:
 def server(settings: Settings, *, action: str) -> None:
     """Show or stop the Spark Connect server that commands start in the background."""
     from scd_pipeline.spark import background
-    from scd_pipeline.texts import pluralize
 
     if action == "stop":
         print(f"stopped {pluralize(background.stop_servers(settings.environment), 'server')}")

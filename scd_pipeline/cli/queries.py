@@ -16,8 +16,11 @@ from scd_pipeline.cli.read_only import require_query, with_absolute_paths
 from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.cli.spark_errors import query_errors
+from scd_pipeline.declaration import Declarations, Snapshot, read_declarations
+from scd_pipeline.declaration.source import FORMAT_SUFFIXES
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.instants import to_instant
+from scd_pipeline.texts import did_you_mean, join_names, pluralize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +56,6 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     Without QUERY, the names of the tables and views are shown.
     """
     from scd_pipeline import queries
-    from scd_pipeline.declaration import Declarations, read_declarations
 
     declared = read_declarations(settings.declarations) if settings.declarations else Declarations(())
     facts = declared.facts
@@ -176,13 +178,10 @@ def _read_file(spark: SparkSession, file: str) -> DataFrame:
     Raises:
         UsageError: The file does not exist, or its suffix names no format.
     """
-    from scd_pipeline.declaration import Snapshot
-    from scd_pipeline.declaration.source import FORMAT_SUFFIXES
     from scd_pipeline.deliveries.readers import read_path
     from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.expressions import col
     from scd_pipeline.frames import checkpoint
-    from scd_pipeline.texts import join_names
 
     path = str(Path(file).absolute())
     channel = Snapshot(path)
@@ -297,8 +296,6 @@ def _filter(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
 
 
 def _require_column(name: str, columns: Sequence[str], location: str) -> None:
-    from scd_pipeline.texts import did_you_mean
-
     if name not in columns:
         raise UsageError("COLUMN_NOT_FOUND", location, column=name, hint=did_you_mean(name, columns))
 
@@ -315,6 +312,4 @@ def _write(rows: DataFrame, output: Output) -> None:
 
 def _report_count(count: int, output: Output) -> None:
     if output.is_table:
-        from scd_pipeline.texts import pluralize
-
         report(pluralize(count, "row"))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from scd_pipeline.cli.console import report
 from scd_pipeline.cli.rows import Kind, Rows, collect, to_json_object
 from scd_pipeline.errors import UsageError
+from scd_pipeline.texts import pluralize
 
 if TYPE_CHECKING:
     import pyarrow
@@ -117,8 +118,6 @@ class Output:
 
     def _report_limit(self, has_more: bool) -> None:
         if has_more:
-            from scd_pipeline.texts import pluralize
-
             report(f"these are the first {pluralize(self.limit, 'row')}; --limit 0 shows all")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from scd_pipeline.cli.read_only import AS_QUERY
 from scd_pipeline.errors import UsageError, message_text, value_error_name, value_error_text
+from scd_pipeline.texts import did_you_mean
 
 _NO_TEXT = "`QUERY` cannot be found"
 """If the text is a single name or empty, Spark reads the word before it as a table."""
@@ -54,8 +55,6 @@ def query_errors(names: Callable[[], Sequence[str]], *, location: str = "query",
 
 
 def _hint(message: str, names: Callable[[], Sequence[str]]) -> str:
-    from scd_pipeline.texts import did_you_mean
-
     missing = _TABLE_NOT_FOUND.search(message)
     return f"\n{did_you_mean(missing['name'], names())}" if missing else ""
 

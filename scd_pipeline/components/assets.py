@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dagster as dg
@@ -17,7 +16,6 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.retry import Retry
-from scd_pipeline.load.run import LoadResult
 from scd_pipeline.load.run import load as load_table
 from scd_pipeline.queries import create_views
 
@@ -43,7 +41,6 @@ def dimension_assets(
         limits: When its sources are overdue, if there is a check of this (`overdue_check`).
         retry: How a load is retried after write conflicts; by default five attempts.
     """
-    retry = retry or Retry()
     specs = [
         _log_spec(dimension, freshness),
         dg.AssetSpec(
@@ -63,36 +60,7 @@ def dimension_assets(
         ),
     ]
 
-    def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
-        plots.import_library()
-        result = _load_table(
-            warehouse, dimension, selection, run_id=run_id, retry=retry, progress=log, has_facts=bool(facts)
-        )
-        audit = result.audit
-        assert audit is not None, "the load of a dimension records its audit"
-        create_views(warehouse, [dimension.name], facts, on_failure=log)
-        versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
-        with ThreadPoolExecutor() as pool:
-            sizes = pool.submit(_sizes, warehouse, dimension.name, versions)  # while the plots are drawn
-            details = {
-                **load_metadata.warnings(result),
-                **load_metadata.examples(result, dimension, audit),
-                **load_metadata.entity_history(warehouse, dimension, result),
-            }
-        return LoadReport(
-            dimension,
-            warehouse,
-            result,
-            sizes=sizes.result(),
-            counts={
-                LOG_SUFFIX: load_metadata.log_counts(result),
-                "": load_metadata.table_counts(result, audit),
-                AUDIT_SUFFIX: load_metadata.audit_counts(audit, result.seconds),
-            },
-            details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": details},
-        )
-
-    return load_step(dimension, dimension, specs, load, limits=limits, attempts=retry.attempts)
+    return _assets(dimension, dimension, specs, facts, limits, retry)
 
 
 def fact_assets(
@@ -110,7 +78,7 @@ def fact_assets(
         limits: When its source is overdue, if there is a check of this (`overdue_check`).
         retry: How a load is retried after write conflicts; by default five attempts.
     """
-    row_dimension, retry = fact.as_dimension(), retry or Retry()
+    row_dimension = fact.as_dimension()
     # The deliveries of a fact are not those of its dimensions: each of its partitions may need any of theirs.
     mapping = dg.AllPartitionMapping()
     dimensions = [dg.AssetDep(dimension.name, partition_mapping=mapping) for dimension in fact.dimensions]
@@ -126,33 +94,59 @@ def fact_assets(
         ),
     ]
 
+    return _assets(fact, row_dimension, specs, [fact], limits, retry)
+
+
+def _assets(
+    declared: Dimension | Fact,
+    row_dimension: Dimension,
+    specs: Sequence[dg.AssetSpec],
+    facts: Sequence[Fact],
+    limits: OverdueLimits | None,
+    retry: Retry | None,
+) -> dg.AssetsDefinition:
+    """Return the assets of a dimension, or of a fact whose rows have the shape of `row_dimension`."""
+    retry = retry or Retry()
+    is_fact = isinstance(declared, Fact)
+
     def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
-        result = _load_table(warehouse, fact, selection, run_id=run_id, retry=retry, progress=log)
-        create_views(warehouse, [fact.name], [fact], on_failure=log)
+        if row_dimension.has_windows:
+            plots.import_library()
+        result = load_table(
+            warehouse,
+            declared,
+            list(selection.deliveries.values()),
+            run_id=run_id,
+            retry=retry,
+            progress=log,
+            examples=_EXAMPLES,
+            warnings=selection.warnings,
+            has_facts=bool(facts) and not is_fact,
+        )
+        audit = result.audit
+        create_views(warehouse, [declared.name], facts, on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
+        counts = {
+            LOG_SUFFIX: load_metadata.log_counts(result, entities="facts" if is_fact else "entities"),
+            "": load_metadata.table_counts(result, audit),
+        }
+        if audit is not None:
+            versions[AUDIT_SUFFIX] = audit.table_version
+            counts[AUDIT_SUFFIX] = load_metadata.audit_counts(audit, result.seconds)
+        details = {**load_metadata.warnings(result), **load_metadata.examples(result, row_dimension, audit)}
         return LoadReport(
-            fact,
+            declared,
             warehouse,
             result,
-            sizes=_sizes(warehouse, fact.name, versions),
-            counts={
-                LOG_SUFFIX: load_metadata.log_counts(result, entities="facts"),
-                "": load_metadata.table_counts(result),
-            },
+            sizes=_sizes(warehouse, declared.name, versions),
+            counts=counts,
             details={
                 LOG_SUFFIX: load_metadata.last_deliveries(result),
-                "": {**load_metadata.warnings(result), **load_metadata.examples(result, row_dimension)},
+                "": {**details, **load_metadata.entity_history(warehouse, row_dimension, result)},
             },
         )
 
-    return load_step(fact, row_dimension, specs, load, limits=limits, attempts=retry.attempts)
-
-
-def _load_table(
-    warehouse: Warehouse, table: Dimension | Fact, selection: DeliverySelection, **options: Any
-) -> LoadResult:
-    deliveries = list(selection.deliveries.values())
-    return load_table(warehouse, table, deliveries, examples=_EXAMPLES, warnings=selection.warnings, **options)
+    return load_step(declared, row_dimension, specs, load, limits=limits, attempts=retry.attempts)
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:

@@ -7,7 +7,7 @@ violated invariant sends an alert as a failed run does.
 No postponed annotations here: Dagster evaluates those of a check's function.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator
 
 import dagster as dg
 
@@ -15,39 +15,23 @@ from scd_pipeline.components.check_results import alert_of_failed_checks, check_
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.operations.check import CheckResult, check_dimension, check_fact, check_names
+from scd_pipeline.operations.check import check_names, check_table
 from scd_pipeline.operations.dagster_names import dagster_name, pool_name
 
 Condition = dg.AutomationCondition[dg.AssetCheckKey]
-RunChecks = Callable[[Warehouse, Collection[str]], Sequence[CheckResult]]
 
 
-def dimension_checks(dimension: Dimension, *, docs_url: str = "") -> dg.AssetChecksDefinition:
-    """Return the checks of a dimension's table, change log and audit.
+def table_checks(
+    declared: Dimension | Fact, *, docs_url: str = "", condition: Condition | None = None
+) -> dg.AssetChecksDefinition:
+    """Return the checks of a dimension's table, change log and audit, or of a fact's keys against its dimensions.
 
     Args:
-        dimension: The declaration.
+        declared: The declaration.
         docs_url: Address of the folder `docs` of this package; the checks link to its rules.
-    """
-    checks = check_names(dimension)
-    return _checks(dimension.name, checks, lambda w, names: check_dimension(w, dimension, names), docs_url)
-
-
-def fact_checks(fact: Fact, *, docs_url: str = "", condition: Condition | None = None) -> dg.AssetChecksDefinition:
-    """Return the checks of a fact's surrogate keys against its dimensions.
-
-    Args:
-        fact: The declaration.
-        docs_url: As for `dimension_checks`.
         condition: The automation condition of the checks.
     """
-    return _checks(fact.name, check_names(fact), lambda w, names: check_fact(w, fact, names), docs_url, condition)
-
-
-def _checks(
-    table: str, checks: Sequence[str], run_checks: RunChecks, docs_url: str, condition: Condition | None = None
-) -> dg.AssetChecksDefinition:
+    table, checks = declared.name, check_names(declared)
     specs = [
         dg.AssetCheckSpec(
             check, asset=table, description=check_description(check, docs_url), automation_condition=condition
@@ -67,7 +51,7 @@ def _checks(
     ) -> Iterator[dg.AssetCheckResult]:
         selected = {key.name for key in context.selected_asset_check_keys}
         with as_dagster_failure():
-            results = {result.check: result for result in run_checks(warehouse.open(), selected)}
+            results = {result.check: result for result in check_table(warehouse.open(), declared, selected)}
         alert_of_failed_checks(context.op_execution_context, table, results.values())
         for check in [check for check in checks if check in selected]:
             yield check_result(table, check, results.get(check), docs_url)

@@ -15,7 +15,7 @@ from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.automation import automation_sensor, never_requested, with_automation
 from scd_pipeline.components.checklist import checklist_check
-from scd_pipeline.components.checks import dimension_checks, fact_checks
+from scd_pipeline.components.checks import table_checks
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
 from scd_pipeline.components.overdue import overdue_check, overdue_limits
 from scd_pipeline.components.scaffolder import DimensionScaffolder
@@ -23,6 +23,7 @@ from scd_pipeline.components.schedules import load_schedule
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.dagster_names import dagster_name
 
@@ -156,47 +157,37 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         freshness, retry = self._freshness(), Retry(self.attempts)
         parts: list[dg.Definitions] = []
         overdue_checks: list[dg.AssetChecksDefinition] = []
-        for dimension in declared.dimensions:
-            facts = [fact for fact in declared.facts if fact.references(dimension)]
-            limits = overdue_limits(dimension, self.overdue_after_hours)
-            assets = dimension_assets(dimension, facts=facts, freshness=freshness, limits=limits, retry=retry)
+        for table in declared.tables:
+            limits = overdue_limits(as_dimension(table), self.overdue_after_hours)
             overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
-            checks = [dimension_checks(dimension, docs_url=self.docs_url), *overdue]
-            checks += self._checklist_checks(dimension, facts)
-            parts.append(self._table_definitions(dimension, assets, checks, facts))
-        for fact in declared.facts:
-            limits = overdue_limits(fact.as_dimension(), self.overdue_after_hours)
-            assets = fact_assets(fact, freshness=freshness, limits=limits, retry=retry)
-            assets = with_automation(assets, fact) if self.fact_automation else assets
-            overdue = [overdue_check(limits)] if limits else []
-            overdue_checks += overdue
-            condition = never_requested() if self.fact_automation else None
-            checks = [fact_checks(fact, docs_url=self.docs_url, condition=condition), *overdue]
-            parts.append(self._table_definitions(fact.as_dimension(), assets, checks, [fact], fact))
+            if isinstance(table, Fact):
+                facts, condition = [table], never_requested() if self.fact_automation else None
+                assets = fact_assets(table, freshness=freshness, limits=limits, retry=retry)
+                assets = with_automation(assets, table) if self.fact_automation else assets
+            else:
+                facts, condition = [fact for fact in declared.facts if fact.references(table)], None
+                assets = dimension_assets(table, facts=facts, freshness=freshness, limits=limits, retry=retry)
+            checks = [table_checks(table, docs_url=self.docs_url, condition=condition), *overdue]
+            if self.checklist and isinstance(table, Dimension):
+                checks.append(checklist_check(table, [fact.name for fact in facts], docs_url=self.docs_url))
+            parts.append(self._table_definitions(table, assets, checks, facts))
         if declared.tables:
             parts.append(self._status_definitions(declared, status, overdue_checks))
             sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", _table_names(declared))
             parts.append(dg.Definitions(sensors=[sensor]))
         return dg.Definitions.merge(*parts)
 
-    def _checklist_checks(self, dimension: Dimension, facts: Sequence[Fact]) -> list[dg.AssetChecksDefinition]:
-        names = [fact.name for fact in facts]
-        return [checklist_check(dimension, names, docs_url=self.docs_url)] if self.checklist else []
-
     def _table_definitions(
         self,
-        dimension: Dimension,
+        table: Dimension | Fact,
         assets: dg.AssetsDefinition,
         checks: Sequence[dg.AssetChecksDefinition],
         facts: Sequence[Fact],
-        fact: Fact | None = None,
     ) -> dg.Definitions:
-        """Return the definitions of a dimension with the facts that reference it, or of a fact.
-
-        The dimension of a fact is that of the same shape.
-        """
-        name = dagster_name(dimension.name)
+        """Return the definitions of a dimension with the facts that reference it, or of a fact."""
+        dimension, fact = as_dimension(table), table if isinstance(table, Fact) else None
+        name = dagster_name(table.name)
         job = dg.define_asset_job(
             f"{name}_job",
             # The cost of a load depends on the size of the change; the checks read whole tables.
@@ -249,7 +240,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
 
         The job also checks for overdue sources.
         """
-        asset = status_asset(declared.dimensions, declared.facts, name=name)
+        asset = status_asset(declared.tables, name=name)
         description = f"Reports the status of {', '.join(_table_names(declared))}."
         if overdue_checks:
             description += " Checks whether their sources are on time."

@@ -28,15 +28,12 @@ class StatusConfig(dg.Config):
     )
 
 
-def status_asset(
-    dimensions: Sequence[Dimension], facts: Sequence[Fact], *, name: str = "scd_status"
-) -> dg.AssetsDefinition:
+def status_asset(declared: Sequence[Dimension | Fact], *, name: str = "scd_status") -> dg.AssetsDefinition:
     """Return the asset whose metadata reports last and pending deliveries per source, and the lag per table."""
-    names = [*(dimension.name for dimension in dimensions), *(fact.name for fact in facts)]
 
     @dg.asset(
         name=name,
-        deps=names,
+        deps=[table.name for table in declared],
         group_name="status",
         kinds={"spark"},
         description=(
@@ -49,7 +46,7 @@ def status_asset(
     def report_status(config: StatusConfig, warehouse: WarehouseResource) -> dg.MaterializeResult[Any]:
         now = datetime.fromtimestamp(time.time(), timezone.utc)
         with as_dagster_failure():
-            report = status(warehouse.open(), dimensions, facts, now=now, plan_pending=config.plan_pending)
+            report = status(warehouse.open(), declared, now=now, plan_pending=config.plan_pending)
         return dg.MaterializeResult(metadata=_metadata(report))
 
     return report_status

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
@@ -99,34 +100,29 @@ class Status:
 
 
 def status(
-    warehouse: Warehouse,
-    dimensions: Sequence[Dimension],
-    facts: Sequence[Fact],
-    *,
-    now: datetime,
-    plan_pending: bool = False,
+    warehouse: Warehouse, declared: Sequence[Dimension | Fact], *, now: datetime, plan_pending: bool = False
 ) -> Status:
-    """Return the status of dimensions and facts.
+    """Return the status of dimensions, and then that of facts.
 
     The cost is that of the past deliveries, of the names of the available ones, and of the names of all data files.
     Sources of a table whose change log has lost files are omitted.
 
     Args:
+        warehouse: The warehouse.
+        declared: The dimensions and facts.
         now: The current time.
         plan_pending: Whether a load of the pending deliveries is planned, to find those that it would reject. It takes
             about as long as the load.
     """
-    row_dimensions: list[tuple[Dimension, Fact | None]] = [(dimension, None) for dimension in dimensions]
-    row_dimensions += [(fact.as_dimension(), fact) for fact in facts]
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
-    for dimension, fact in row_dimensions:
-        names = dimension.table_names
+    for table in sorted(declared, key=lambda table: isinstance(table, Fact)):
+        names = as_dimension(table).table_names
         missing = missing_files_errors(warehouse, names)
         with missing_files_reported(warehouse, names):
-            if all(error.location != f"table {dimension.name}{LOG_SUFFIX}" for error in missing):
-                sources += _source_statuses(warehouse, dimension, fact, now, plan_pending=plan_pending)
-            tables.append(_table_status(warehouse, dimension, fact, missing))
+            if all(error.location != f"table {table.name}{LOG_SUFFIX}" for error in missing):
+                sources += _source_statuses(warehouse, table, now, plan_pending=plan_pending)
+            tables.append(_table_status(warehouse, table, missing))
     return Status(tuple(sources), tuple(tables))
 
 
@@ -157,14 +153,15 @@ def _last_deliveries(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> 
 
 
 def _source_statuses(
-    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime, *, plan_pending: bool
+    warehouse: Warehouse, table: Dimension | Fact, now: datetime, *, plan_pending: bool
 ) -> list[SourceStatus]:
+    dimension = as_dimension(table)
     log = read_log(warehouse, dimension)
     committed = log.committed_batches()
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
     bad_rows, off = _bad_rows_by_batch(log), warnings_of_log(log, batches, dimension)
-    pending = _pending(warehouse, dimension, fact, batches, plan_pending=plan_pending)
+    pending = _pending(warehouse, table, batches, plan_pending=plan_pending)
     rejected = [result for result in pending.results or () if result.outcome == "rejected"]
     statuses = []
     for source in dimension.sources:
@@ -214,25 +211,22 @@ class _Pending:
     near_matches: Sequence[NearMatches] = ()
 
 
-def _pending(
-    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, stored: Sequence[Batch], *, plan_pending: bool
-) -> _Pending:
+def _pending(warehouse: Warehouse, table: Dimension | Fact, stored: Sequence[Batch], *, plan_pending: bool) -> _Pending:
     """Return what a table's sources have that is not loaded; an error does not hide the status of other tables."""
-    pending = _Pending()
+    pending, dimension = _Pending(), as_dimension(table)
     try:
         available = select(dimension, warehouse.spark)
         deliveries = pending_deliveries(dimension, available.deliveries, stored)
         pending = _Pending(deliveries, None if deliveries else (), near_matches=available.near_matches)
         if not deliveries or not plan_pending:
             return pending
-        return replace(pending, results=plan(warehouse, fact or dimension, deliveries).results)
+        return replace(pending, results=plan(warehouse, table, deliveries).results)
     except ScdError as error:
         return replace(pending, results=(), problems=[f"all deliveries: {error}"])
 
 
-def _table_status(
-    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, missing: Sequence[ScdError]
-) -> TableStatus:
+def _table_status(warehouse: Warehouse, table: Dimension | Fact, missing: Sequence[ScdError]) -> TableStatus:
+    dimension, fact = as_dimension(table), table if isinstance(table, Fact) else None
     # Downstream tables are read before their upstream, which a concurrent load can only move ahead.
     # A fact has no audit.
     audit = None if fact else warehouse.table(dimension.name + AUDIT_SUFFIX).last_commit_or_zero()

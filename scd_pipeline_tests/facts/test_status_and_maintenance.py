@@ -72,7 +72,7 @@ def statuses(
     (customer,), (sale,) = declared.dimensions, declared.facts
 
     def current_status(*, plan_pending: bool = False) -> Status:
-        return status(store, declared.dimensions, declared.facts, now=NOW, plan_pending=plan_pending)
+        return status(store, declared.tables, now=NOW, plan_pending=plan_pending)
 
     folder = Path(customer.origin.rpartition(":")[0]).parent
     collected, (first, second) = {"before": current_status()}, select_deliveries(customer, spark)
@@ -139,7 +139,7 @@ def test_status_reports_all_tables_even_if_one_does_not_fit_its_declaration(
     (misfit,) = parse(DECLARED.partition("---")[0].replace("city: 2", "city: 1"), str(folder / "all.yaml"))
     lacking = DECLARED.partition("---")[0].replace("city: 2", "town: 2").replace("dim_customer", "dim_other")
     (other,) = parse(lacking, str(folder / "all.yaml"))
-    first, second = status(store, [misfit, other], [], now=NOW, plan_pending=True).sources
+    first, second = status(store, [misfit, other], now=NOW, plan_pending=True).sources
     assert first.rejected is not None
     assert second.rejected is not None
     assert first.rejected[0].startswith("all deliveries: ")
@@ -296,7 +296,7 @@ def test_maintenance_renews_a_pipeline_commit_before_it_expires(
     assert (renewed.number, renewed.high_water_marks) == (commit.number + 1, commit.high_water_marks)
     assert store.table(customer.name + LOG_SUFFIX).last_commit().records == log.records == 2
     assert {result.table: result.renewed for result in results} == dict.fromkeys(set(customer.table_names), True)
-    (table,) = status(store, [customer], [], now=NOW).tables
+    (table,) = status(store, [customer], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)
     load(store, customer, [second])
     assert queries.history(store, customer).count() == 3
@@ -365,7 +365,7 @@ def test_a_fact_is_loaded_after_maintenance_of_an_unchanged_dimension(
     time.sleep(1.5)
     assert table.read(table.last_commit().table_version).count() == 3
     assert load(store, sale, select_deliveries(sale.as_dimension(), spark)).row_counts == {"open": 1}
-    assert status(store, [customer], [sale], now=NOW).tables[1].dimensions_ahead == ()
+    assert status(store, [customer, sale], now=NOW).tables[1].dimensions_ahead == ()
 
 
 @requirement("F48")
@@ -402,7 +402,7 @@ def test_the_status_is_an_asset(spark: SparkSession, remote: str, declared: Decl
     """Also if the dimension, whose partitions it does not have, was materialized before."""
     assert spark
     (customer,), (sale,) = declared.dimensions, declared.facts
-    assets = [dimension_assets(customer), fact_assets(sale), status_asset([customer], [sale])]
+    assets = [dimension_assets(customer), fact_assets(sale), status_asset([customer, sale])]
     resource = WarehouseResource(path=str(warehouse), remote=remote)
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", ["2024-01-01"])

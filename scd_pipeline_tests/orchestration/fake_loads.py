@@ -65,7 +65,7 @@ def fake_loads(
         return LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1, audit=audit)
 
     monkeypatch.setattr(assets, "load_table", load)
-    monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
+    monkeypatch.setattr(asset_checks, "check_table", lambda *_: ())
     monkeypatch.setattr(
         partition_events, "check_table", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
     )
@@ -94,7 +94,7 @@ def run(
     first, last = partitions[0], partitions[-1]
     range_tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
     return dg.materialize(
-        [assets.dimension_assets(dimension), asset_checks.dimension_checks(dimension)],
+        [assets.dimension_assets(dimension), asset_checks.table_checks(dimension)],
         resources={"warehouse": NoWarehouse(path="/nowhere")},
         instance=instance,
         partition_key=first if len(partitions) == 1 else None,

@@ -141,7 +141,7 @@ def test_a_load_is_rejected_before_it_writes(sound: Warehouse, recreated_log: Pa
 def test_status_and_check_report_the_damage(sound: Warehouse, recreated_log: Path, name: str, rule: str) -> None:
     damage, _, message = DAMAGES[name]
     damage(sound, recreated_log)
-    (table,) = status(sound, [CUSTOMER], [], now=NOW).tables
+    (table,) = status(sound, [CUSTOMER], now=NOW).tables
     assert re.search(message, table.damage[0])
     results = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
     assert [result.check for result in results if not result.passed] == [rule]

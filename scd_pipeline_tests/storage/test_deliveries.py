@@ -255,7 +255,7 @@ def test_a_partition_of_a_delta_table_is_read_again_after_a_commit_that_changed_
         return [(batch.outcome, batch.rows > 0) for batch in results]
 
     def pending() -> tuple[str, ...]:
-        (source,) = status(opened, [dimension], [], now=datetime(2024, 3, 1)).sources
+        (source,) = status(opened, [dimension], now=datetime(2024, 3, 1)).sources
         return source.pending
 
     unchanged = ("unchanged", layout.startswith("CLUSTER"))
@@ -470,7 +470,7 @@ def test_a_partition_without_a_date_is_rejected_and_does_not_block_the_others(
         outcomes,
     )
     assert done.rejected[0].details["reason"].startswith("its rows have no value in day")
-    (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2), plan_pending=True).sources
+    (crm,) = status(opened, [dimension], now=datetime(2024, 1, 2), plan_pending=True).sources
     assert crm.rejected is not None
     assert len(crm.rejected) == 2
 

@@ -463,7 +463,7 @@ def test_a_dropped_history_is_reported(in_rome: Warehouse) -> None:
     with pytest.raises(HighWaterMarkError) as caught:
         load(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
     assert (caught.value.code, caught.value.location) == ("HISTORY_LOST", f"table {HISTORY}")
-    customer, visits = status(in_rome, [SPLIT], [VISIT], now=datetime(2024, 3, 2, tzinfo=timezone.utc)).tables
+    customer, visits = status(in_rome, [SPLIT, VISIT], now=datetime(2024, 3, 2, tzinfo=timezone.utc)).tables
     assert "[HISTORY_LOST]" in customer.damage[0], "also without a pending delivery"
     assert "[HISTORY_LOST]" in visits.damage[0], "an error in one table does not hide the status of the others"
 
@@ -557,7 +557,7 @@ def test_a_fact_is_not_loaded_if_another_program_changed_the_history(in_rome: Wa
     delivery = Delivery("desk", "1", channel="feed", at=datetime(2024, 3, 1, tzinfo=timezone.utc), frame=rows)
     with pytest.raises(ForeignCommitError, match=f"table {HISTORY}: "):
         load(in_rome, VISIT, [delivery])
-    (table, _) = status(in_rome, [SPLIT], [VISIT], now=datetime(2024, 3, 1, tzinfo=timezone.utc)).tables
+    (table, _) = status(in_rome, [SPLIT, VISIT], now=datetime(2024, 3, 1, tzinfo=timezone.utc)).tables
     assert [HISTORY in text for text in table.damage] == [True]
 
 

@@ -60,7 +60,7 @@ def findings(warehouse: Warehouse) -> list[str]:
     results = [result for table in (DIMENSION, FACT) for result in check_table(warehouse, table) if not result.passed]
     assert {result.check for result in results} == {DATA_FILES_EXIST}
     messages = list(dict.fromkeys(message for result in results for message in result.keys))
-    tables = status(warehouse, [DIMENSION], [FACT], now=NOW).tables
+    tables = status(warehouse, [DIMENSION, FACT], now=NOW).tables
     reported = [message for table in tables for message in table.damage if "DATA_FILES_LOST" in message]
     assert reported == messages
     return messages
