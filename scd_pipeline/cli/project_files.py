@@ -23,112 +23,8 @@ customer_id,name,email,city,credit_limit
 _SCHEMA = "declaration.schema.json"
 _MODELINE = f"# yaml-language-server: $schema={_SCHEMA}\n"
 """The comment by which editors find the JSON Schema of a declaration; its path is relative to the declaration."""
-_README = """\
-# {project}
-
-Dimensions with their history, by `scd_pipeline`.
-
-| command | effect |
-| --- | --- |
-| `scd load` | load new deliveries of `declarations/landing` into `warehouse` |
-| `scd plan` | show what a load would do |
-| `scd status` | show pending deliveries and table lag |
-| `scd sql "SELECT * FROM {table}"` | query the tables |
-| `scd dev` | serve Dagster's web interface |
-| `python -m pytest` | test the declarations |
-
-Run the commands in this folder. The declarations were guessed from samples: check the business key, the types and the
-SCD types first. A new delivery is a file `declarations/landing/{delivery}`.
-
-Editors with a YAML language server complete and validate declarations by `declarations/declaration.schema.json`. After
-an upgrade of `scd_pipeline`, write it again: `scd json-schema > declarations/declaration.schema.json`.
-"""
-_PYPROJECT = """\
-[project]
-name = "{package}"
-version = "0.1.0"
-requires-python = ">=3.10,<3.13"
-dependencies = ["scd_pipeline"]
-
-[build-system]
-requires = ["setuptools>=77"]
-build-backend = "setuptools.build_meta"
-
-[tool.setuptools]
-packages = ["{package}", "{package}.defs"]
-
-[tool.pytest.ini_options]
-testpaths = ["tests"]
-pythonpath = ["."]
-
-[tool.dg]
-directory_type = "project"
-
-[tool.dg.project]
-root_module = "{package}"
-registry_modules = ["scd_pipeline.components"]
-code_location_name = "{package}"
-"""
-_WORKSPACE = """\
-load_from:
-  - python_module:
-      module_name: {package}.definitions
-      working_directory: .
-      location_name: {package}
-"""
-_DEFINITIONS = '''\
-"""The Dagster code location."""
-
-from pathlib import Path
-
-import dagster as dg
-
-import {package}.defs
-
-_tree = dg.ComponentTree.from_module(defs_module={package}.defs, project_root=Path(__file__).parent.parent)
-# One run is one process with one Spark: parallel steps would each start a JVM.
-defs = dg.Definitions.merge(_tree.build_defs(), dg.Definitions(executor=dg.in_process_executor))
-'''
-_RESOURCE = '''\
-"""The warehouse of the assets."""
-
-import dagster as dg
-
-from scd_pipeline.components import WarehouseResource
-
-
-@dg.definitions
-def resources() -> dg.Definitions:
-    """Return the resource; SCD_WAREHOUSE names its folder, SCD_REMOTE a Spark Connect server."""
-    return dg.Definitions(resources={"warehouse": WarehouseResource.from_env()})
-'''
-_COMPONENT = """\
-type: scd_pipeline.components.ScdDimension
-attributes:
-  declaration: ../../../declarations
-"""
-_TEST = '''\
-"""The declarations are valid, and Dagster can load them."""
-
-from pathlib import Path
-
-import dagster as dg
-
-from {package}.definitions import defs
-from scd_pipeline.declaration import read_declarations
-
-DECLARATIONS = Path(__file__).parent.parent / "declarations"
-
-
-def test_declarations_are_valid() -> None:
-    declared = read_declarations(DECLARATIONS)
-    names = [table.name for table in declared.tables]
-    assert names == {tables}
-
-
-def test_code_location_is_loadable() -> None:
-    dg.Definitions.validate_loadable(defs)
-'''
+_TEMPLATES = Path(__file__).parent / "project_template"
+"""The other files of a project, as templates: `package` in a path is the name of the project's package."""
 
 
 def write_project(folder: Path, samples: Sequence[Path], *, today: str) -> list[Path]:
@@ -160,19 +56,18 @@ def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[st
     tables = sorted(Path(name).stem for name in declared if name.endswith(".yaml"))
     delivery = next(name for name in declared if name.endswith(".csv")).rpartition("/")[2]
     pattern = re.sub(r"\d{4}-\d{2}-\d{2}", "YYYY-MM-DD", delivery)
+    values = {"package": package, "table": tables[0], "tables": json.dumps(tables), "delivery": pattern}
+    templates = {path.relative_to(_TEMPLATES).with_suffix("").as_posix(): path for path in _TEMPLATES.rglob("*.txt")}
     return {
         **{f"declarations/{name}": text for name, text in declared.items()},
         f"declarations/{_SCHEMA}": schema_text(),
-        "README.md": _README.format(project=package, table=tables[0], delivery=pattern),
-        "pyproject.toml": _PYPROJECT.format(package=package),
-        "workspace.yaml": _WORKSPACE.format(package=package),
         ".gitignore": "warehouse/\n.dagster/\n__pycache__/\n",
         f"{package}/__init__.py": "",
-        f"{package}/definitions.py": _DEFINITIONS.format(package=package),
         f"{package}/defs/__init__.py": "",
-        f"{package}/defs/warehouse.py": _RESOURCE,
-        f"{package}/defs/dimensions/defs.yaml": _COMPONENT,
-        "tests/test_project.py": _TEST.format(package=package, tables=json.dumps(tables)),
+        **{
+            re.sub("^package/", f"{package}/", name): template.read_text(encoding="utf-8").format(**values)
+            for name, template in sorted(templates.items())
+        },
     }
 
 
