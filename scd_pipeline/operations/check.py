@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
@@ -143,30 +144,44 @@ class _Tables:
 def check_table(
     warehouse: Warehouse, table: Dimension | Fact, checks: Collection[str] | None = None
 ) -> tuple[CheckResult, ...]:
-    """Check the invariants of a dimension or a fact, as `check_dimension` and `check_fact` do."""
-    if isinstance(table, Fact):
-        return check_fact(warehouse, table, checks)
-    return check_dimension(warehouse, table, checks)
+    """Check the invariants of a dimension or a fact, or some of them; one that cannot be evaluated yet is omitted.
 
+    If other tables prove that a missing table existed, a violation of `no_foreign_commits` names it: it was removed, or
+    a killed load did not create it. If a data file is lost, only `data_files_exist` is evaluated, as the other checks
+    read the files.
 
-def check_dimension(
-    warehouse: Warehouse, dimension: Dimension, checks: Collection[str] | None = None
-) -> tuple[CheckResult, ...]:
-    """Check the invariants of a dimension, or some of them; one that cannot be evaluated yet is omitted.
-
-    If other tables prove that a missing table of the dimension existed, a violation of `no_foreign_commits` names it:
-    it was removed, or a killed load did not create it. If a data file is lost, only `data_files_exist` is evaluated.
+    Rows that a fact's next load re-keys need not have the surrogate keys of the current versions. Keys without a
+    version are violations all the same (S24).
 
     Args:
         warehouse: The warehouse.
-        dimension: The dimension.
+        table: The dimension or the fact.
         checks: The names of the invariants; None for all.
 
     Returns:
-        A result for each invariant; none if the dimension was never loaded.
+        A result for each invariant; none if the table was never loaded.
     """
-    names = dimension.table_names
-    return _with_data_files(warehouse, names, checks, lambda: _check_dimension(warehouse, dimension, checks))
+    names, upstream = as_dimension(table).table_names, table.dimensions if isinstance(table, Fact) else ()
+    is_selected = checks is None or DATA_FILES_EXIST in checks
+    missing = missing_files_errors(warehouse, names) if is_selected else []
+    try:
+        with missing_files_reported(warehouse, [*names, *(name for each in upstream for name in each.table_names)]):
+            results = () if missing else _check_others(warehouse, table, checks)
+    except DataFilesLost as error:
+        if not is_selected:
+            raise
+        results, missing = (), [error]
+    if not (missing or (is_selected and warehouse.table(names[0]).exists())):
+        return results
+    return (*results, CheckResult(names[0], DATA_FILES_EXIST, len(missing), tuple(map(str, missing))))
+
+
+def _check_others(
+    warehouse: Warehouse, table: Dimension | Fact, checks: Collection[str] | None
+) -> tuple[CheckResult, ...]:
+    if isinstance(table, Fact):
+        return _check_fact(warehouse, table, checks)
+    return _check_dimension(warehouse, table, checks)
 
 
 def _check_dimension(
@@ -200,37 +215,18 @@ def _check_dimension(
     return tuple(results)
 
 
-def check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None = None) -> tuple[CheckResult, ...]:
-    """Check the invariants of a fact, or some of them; one that cannot be evaluated yet is omitted.
-
-    Rows that the fact's next load re-keys need not have the surrogate keys of the current versions. Keys without a
-    version are violations all the same (S24).
-
-    Args:
-        warehouse: The warehouse.
-        fact: The fact.
-        checks: The names of the invariants; None for all.
-
-    Returns:
-        A result for each invariant; none if the fact was never loaded.
-    """
-    names = [fact.name, fact.name + LOG_SUFFIX]
-    dimensions = [name for dimension in fact.dimensions for name in dimension.table_names]
-    return _with_data_files(warehouse, names, checks, lambda: _check_fact(warehouse, fact, checks), dimensions)
-
-
 def _check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None) -> tuple[CheckResult, ...]:
     tables = _Tables(warehouse)
     stored = tables.newest(fact.name)
+    fact_tables = [fact.name, fact.name + LOG_SUFFIX]
     if stored is None:
-        return _check_without_table(warehouse, tables, [fact.name, fact.name + LOG_SUFFIX], checks)
+        return _check_without_table(warehouse, tables, fact_tables, checks)
     pinned = pin_dimensions(warehouse, fact)
-    log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
     errors = [error for dimension in pinned.values() for error in dimension.damage(stored.commit)]
     others: dict[str, Callable[[], CheckResult]] = {
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, fact.name, fact_tables),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, fact.name, [fact.name], errors),
-        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, fact.name, [log]),
+        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, fact.name, fact_tables[1:]),
     }
     names = (*FACT_INVARIANTS, *others)
     selected = [check for check in check_names(fact) if check in names and (checks is None or check in checks)]
@@ -238,36 +234,6 @@ def _check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None
         others[check]() if check in others else _check_fact_rows(warehouse, fact, stored, pinned, check)
         for check in selected
     )
-
-
-def _with_data_files(
-    warehouse: Warehouse,
-    names: Sequence[str],
-    checks: Collection[str] | None,
-    check_others: Callable[[], tuple[CheckResult, ...]],
-    upstream: Sequence[str] = (),
-) -> tuple[CheckResult, ...]:
-    """Return the results of all checks; only that of the data files if some are lost, as the others read them.
-
-    Args:
-        warehouse: The warehouse.
-        names: The tables of the dimension or the fact, its own first.
-        checks: The names of the invariants; None for all.
-        check_others: Evaluates the other checks.
-        upstream: Further tables that they read.
-    """
-    is_selected = checks is None or DATA_FILES_EXIST in checks
-    missing = missing_files_errors(warehouse, names) if is_selected else []
-    try:
-        with missing_files_reported(warehouse, [*names, *upstream]):
-            results = () if missing else check_others()
-    except DataFilesLost as error:
-        if not is_selected:
-            raise
-        results, missing = (), [error]
-    if not (missing or (is_selected and warehouse.table(names[0]).exists())):
-        return results
-    return (*results, CheckResult(names[0], DATA_FILES_EXIST, len(missing), tuple(map(str, missing))))
 
 
 def _check_fact_rows(

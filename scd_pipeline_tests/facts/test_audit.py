@@ -18,7 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
 from scd_pipeline.load.run import ingest_and_apply, load, record
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.checklist.collect import collect_state
 from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline_tests.facts.players import PLAYER, W, players
@@ -260,7 +260,7 @@ def test_a_retired_attribute_keeps_its_transitions_although_no_source_provides_i
     assert audit.where("change_type = 'WITHDRAWN'").count() == 0
     overwrites = audit.where("change_type = 'OVERWRITE'").orderBy("change_ts").collect()
     assert [row["new_values"] for row in overwrites] == [{"phone": "2"}, {"phone": "3"}]
-    assert [str(result) for result in check_dimension(opened, after) if not result.passed] == []
+    assert [str(result) for result in check_table(opened, after) if not result.passed] == []
 
 
 @pytest.mark.slow

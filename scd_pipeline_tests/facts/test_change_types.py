@@ -10,7 +10,7 @@ import pytest
 from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement
@@ -58,7 +58,7 @@ def test_an_audit_with_labels_rebuilds_the_dimension_and_its_keys(opened: Wareho
     load(opened, LABELLED, [players("2", LATE)])
     audit = queries.audit(opened, LABELLED)
     assert_same_rows(MOVED, audit.where(audit["recorded_at"] > before).toArrow().to_pylist())
-    assert {result.check for result in check_dimension(opened, LABELLED) if not result.passed} == set()
+    assert {result.check for result in check_table(opened, LABELLED) if not result.passed} == set()
     queries.register(opened, ["dim_player_keys"])
     assert opened.spark.table("dim_player_keys").count() == 4
     past = queries.as_of(opened, LABELLED, dt.datetime(2019, 5, 15), known_at=before)
@@ -81,4 +81,4 @@ def test_a_repair_is_recorded_with_its_label_and_is_not_withdrawn(opened: Wareho
     assert audit.where(audit["withdraws"] == repaired["audit_id"]).isEmpty()
     first = audit.where("change_ts = '2019-03-01' AND change_type <> 'fixed'").collect()
     assert [row["change_type"] for row in first] == ["UPDATE"]
-    assert {result.check for result in check_dimension(opened, dimension) if not result.passed} == set()
+    assert {result.check for result in check_table(opened, dimension) if not result.passed} == set()

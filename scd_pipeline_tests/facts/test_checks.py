@@ -85,9 +85,9 @@ def _damages(column: str) -> str:
 @pytest.mark.slow(15)
 @rule("S2", "S3", "S14", "S23")
 def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
-    results = check.check_dimension(sound, PLAYER)
+    results = check.check_table(sound, PLAYER)
     assert [result.check for result in results] == list(check.check_names(PLAYER))
-    fact_results = check.check_fact(sound, PLAY)
+    fact_results = check.check_table(sound, PLAY)
     assert [result.check for result in fact_results] == list(check.check_names(PLAY))
     assert [str(result) for result in (*results, *fact_results) if not result.passed] == []
 
@@ -95,7 +95,7 @@ def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
 @requirement("F28")
 @rule("S2", "S3", "S14", "S22")
 def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) -> None:
-    results = {result.check: result for result in check.check_dimension(damaged, PLAYER)}
+    results = {result.check: result for result in check.check_table(damaged, PLAYER)}
     assert [name for name, result in results.items() if result.passed] == [
         "upstream_has_applied_commits",
         "no_unused_tables",
@@ -112,7 +112,7 @@ def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) ->
 @pytest.mark.slow
 @rule("S23", "S24")
 def test_checks_report_the_grain_of_damaged_facts(damaged: Warehouse) -> None:
-    results = {result.check: result for result in check.check_fact(damaged, PLAY)}
+    results = {result.check: result for result in check.check_table(damaged, PLAY)}
     assert results["surrogate_keys_exist"].keys == ("play=2 (player_key)",)
     assert set(results["surrogate_keys_fit_event_time"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
     assert all(key.startswith("fct_play version") for key in results["no_foreign_commits"].keys)
@@ -142,9 +142,9 @@ def test_a_fact_with_two_versions_in_force_is_not_written(played: Warehouse, mon
 def test_an_audit_that_lags_behind_is_not_compared(recorded: Warehouse) -> None:
     """A load is about to record its changes, or was killed before."""
     ingest_and_apply(recorded, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
-    assert check.check_dimension(recorded, PLAYER, ["audit_rebuilds_dimension"]) == ()
+    assert check.check_table(recorded, PLAYER, ["audit_rebuilds_dimension"]) == ()
     load(recorded, PLAYER)
-    (result,) = check.check_dimension(recorded, PLAYER, ["audit_rebuilds_dimension"])
+    (result,) = check.check_table(recorded, PLAYER, ["audit_rebuilds_dimension"])
     assert result.passed
 
 
@@ -153,10 +153,10 @@ def test_an_audit_that_lags_behind_is_not_compared(recorded: Warehouse) -> None:
 def test_a_fact_is_checked_against_the_dimension_that_it_has_applied(played: Warehouse) -> None:
     load(played, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
     before = played.table("fct_play").read().orderBy("play").toArrow()
-    assert [str(result) for result in check.check_fact(played, PLAY) if not result.passed] == []
+    assert [str(result) for result in check.check_table(played, PLAY) if not result.passed] == []
     load(played, PLAY)
     assert played.table("fct_play").read().orderBy("play").toArrow() != before
-    assert [str(result) for result in check.check_fact(played, PLAY) if not result.passed] == []
+    assert [str(result) for result in check.check_table(played, PLAY) if not result.passed] == []
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_facts_are_re_keyed_after_their_dimension_is_recreated(played: Warehouse
     """Although it has as many commits as before. While it is missing, the keys of its facts dangle."""
     for name in table_names("dim_player"):
         shutil.rmtree(Path(played.path) / name, ignore_errors=True)
-    (dangling,) = [result for result in check.check_fact(played, PLAY) if result.check == "surrogate_keys_exist"]
+    (dangling,) = [result for result in check.check_table(played, PLAY) if result.check == "surrogate_keys_exist"]
     assert set(dangling.keys) == {
         "play=1 (player_key)",
         "play=2 (player_key)",
@@ -177,7 +177,7 @@ def test_facts_are_re_keyed_after_their_dimension_is_recreated(played: Warehouse
     play = Fact("fct_play", {"play": "int"}, "played_at", roles, PLAY.source, {"coins": "int"})
     load(played, salted, [players("1", W)])
     load(played, play)
-    assert [str(result) for result in check.check_fact(played, play) if not result.passed] == []
+    assert [str(result) for result in check.check_table(played, play) if not result.passed] == []
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_an_attribute_declared_since_the_last_delivery_violates_no_invariant(pla
     """The tables have no column for it yet; a fact gets its columns when it is re-keyed."""
     load(played, PLAYER_SINCE)
     for _ in range(2):
-        results = [*check.check_dimension(played, PLAYER_SINCE), *check.check_fact(played, PLAY_SINCE)]
+        results = [*check.check_table(played, PLAYER_SINCE), *check.check_table(played, PLAY_SINCE)]
         assert [result.check for result in results] == [
             *check.check_names(PLAYER_SINCE),
             *check.check_names(PLAY_SINCE),
@@ -197,12 +197,12 @@ def test_an_attribute_declared_since_the_last_delivery_violates_no_invariant(pla
 
 @pytest.mark.slow
 def test_a_missing_dimension_is_reported(recorded: Warehouse) -> None:
-    assert check.check_dimension(recorded, PLAYER, ["one_current_version"])
+    assert check.check_table(recorded, PLAYER, ["one_current_version"])
     shutil.rmtree(Path(recorded.path) / "dim_player")
-    (result,) = check.check_dimension(recorded, PLAYER)
+    (result,) = check.check_table(recorded, PLAYER)
     assert result.keys == ("dim_player does not exist; a load rebuilds it from its change log",)
     load(recorded, PLAYER)
-    assert [str(result) for result in check.check_dimension(recorded, PLAYER) if not result.passed] == []
+    assert [str(result) for result in check.check_table(recorded, PLAYER) if not result.passed] == []
 
 
 REPAIRS = {
@@ -221,7 +221,7 @@ def test_each_missing_table_is_reported_with_its_repair(played: Warehouse, tmp_p
     for table in REPAIRS:
         stored = Path(played.path) / table
         stored.rename(tmp_path / table)
-        results = [*check.check_dimension(played, PLAYER, checks), *check.check_fact(played, PLAY, checks)]
+        results = [*check.check_table(played, PLAYER, checks), *check.check_table(played, PLAY, checks)]
         reported[table] = [key for result in results for key in result.keys]
         (tmp_path / table).rename(stored)
     assert reported == {table: [f"{table} does not exist; {repair}"] for table, repair in REPAIRS.items()}
@@ -230,10 +230,10 @@ def test_each_missing_table_is_reported_with_its_repair(played: Warehouse, tmp_p
 @pytest.mark.slow
 def test_an_audit_that_a_killed_load_has_not_created_is_reported(opened: Warehouse) -> None:
     """Tables of a dimension or a fact that was never loaded are not."""
-    assert check.check_dimension(opened, PLAYER) == check.check_fact(opened, PLAY) == ()
+    assert check.check_table(opened, PLAYER) == check.check_table(opened, PLAY) == ()
     ingest_and_apply(opened, PLAYER, [players("1", W)])
-    assert check.check_fact(opened, PLAY) == ()
-    (finding,) = [result for result in check.check_dimension(opened, PLAYER) if not result.passed]
+    assert check.check_table(opened, PLAY) == ()
+    (finding,) = [result for result in check.check_table(opened, PLAYER) if not result.passed]
     assert finding.keys == (f"dim_player_audit does not exist; {REPAIRS['dim_player_audit']}",)
 
 
@@ -249,9 +249,7 @@ def test_a_statement_that_changes_no_row_is_not_reported(recorded: Warehouse) ->
         "DROP FEATURE checkConstraints",
     ):
         recorded.spark.sql(f"ALTER TABLE {player} {change}")
-    assert [
-        str(result) for result in check.check_dimension(recorded, PLAYER, ["no_foreign_commits"]) if result.count
-    ] == []
+    assert [str(result) for result in check.check_table(recorded, PLAYER, ["no_foreign_commits"]) if result.count] == []
 
 
 def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Fact
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
-from scd_pipeline.operations.check import check_dimension, check_fact
+from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -92,7 +92,7 @@ def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> Non
     assert [row["number"] for row in spark.table("dim_player_current").collect()] == [4]
     in_force = spark.sql("SELECT number FROM dim_player_as_of(TIMESTAMP '2019-05-01 00:00:00Z')")
     assert [row["number"] for row in in_force.collect()] == [2]
-    assert {result.check for result in check_dimension(loaded, MEMBER) if not result.passed} == set()
+    assert {result.check for result in check_table(loaded, MEMBER) if not result.passed} == set()
 
     load(loaded, played())
     joined = rows(queries.with_dimensions(loaded, played()).select("play", "player_tier", "partner_tier"))
@@ -105,7 +105,7 @@ def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> Non
         """,
         joined,
     )
-    assert all(result.passed for result in check_fact(loaded, played()))
+    assert all(result.passed for result in check_table(loaded, played()))
     before = loaded.table("dim_player").last_commit().newest
     assert load(loaded, MEMBER, [players("3", LATE.splitlines()[1] + "\n" + LATE.splitlines()[-1])]).row_counts == {}
     assert loaded.table("dim_player").last_commit().newest == before

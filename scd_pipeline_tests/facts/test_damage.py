@@ -11,7 +11,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
 from scd_pipeline.invariants.check_descriptions import UPSTREAM_HAS_APPLIED_COMMITS
 from scd_pipeline.load.run import load, plan
-from scd_pipeline.operations.check import check_fact
+from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, plays
 
 ANOTHER = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"
@@ -76,5 +76,5 @@ def test_a_load_is_rejected_before_it_writes(
     with pytest.raises(error, match=message):
         load(played, PLAY, [plays("2", ANOTHER, day=2)])
     assert {str(file) for file in Path(played.path).glob("*/_delta_log/*.json")} == before
-    (result,) = check_fact(played, PLAY, [UPSTREAM_HAS_APPLIED_COMMITS])
+    (result,) = check_table(played, PLAY, [UPSTREAM_HAS_APPLIED_COMMITS])
     assert result.passed == (error is ForeignCommitError)

@@ -14,7 +14,7 @@ from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history import narrowing
 from scd_pipeline.load.run import load
-from scd_pipeline.operations.check import check_dimension, check_fact
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAYER, W, players, plays
 from scd_pipeline_tests.semantics.specification import requirement, rule
@@ -110,7 +110,7 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
         assert pairs.count() == 3
     keys = {row["play"]: row["player_key"] for row in joined}
     assert keys[1] != keys[2] == keys[3] != keys[4]
-    results = [*check_dimension(opened, dimension), *check_fact(opened, fact)]
+    results = [*check_table(opened, dimension), *check_table(opened, fact)]
     assert [str(result) for result in results if not result.passed] == []
     assert not repair(opened, dimension, now=NOVEMBER, actor="ann", dry_run=True).has_differences
 

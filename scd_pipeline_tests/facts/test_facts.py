@@ -19,7 +19,7 @@ from scd_pipeline.load import Retry, run
 from scd_pipeline.load import facts as load_facts
 from scd_pipeline.load.run import ingest_and_apply, load, plan, record
 from scd_pipeline.load.unknown_member import with_unknown_member
-from scd_pipeline.operations.check import check_dimension, check_fact
+from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.facts.players import (
     COUNTRY,
     PLAY,
@@ -165,11 +165,11 @@ def test_the_audit_resolves_a_replaced_key_until_the_facts_are_re_keyed(played: 
     record(played, PLAYER)
     assert _joined_on_the_stored_key(played) == {3}
     assert {row["play"]: row["player_tier"] for row in facts(played)} == {1: "Bronze", 2: "Bronze", 3: "Silver"}
-    (dangling,) = check_fact(played, PLAY, ["surrogate_keys_exist"])
+    (dangling,) = check_table(played, PLAY, ["surrogate_keys_exist"])
     assert (dangling.passed, dangling.count) == (False, 3)
     load(played, PLAY)
     assert _joined_on_the_stored_key(played) == {1, 2, 3}
-    (dangling,) = check_fact(played, PLAY, ["surrogate_keys_exist"])
+    (dangling,) = check_table(played, PLAY, ["surrogate_keys_exist"])
     assert dangling.passed
 
 
@@ -284,7 +284,7 @@ def test_the_load_of_a_referenced_dimension_writes_its_unknown_member(opened: Wa
     assert opened.table("fct_play").read().count() == 3
     commit = opened.table("dim_player").last_commit()
     assert (commit.number, commit.reserved_member, unknown_members(opened, "dim_player")) == (1, True, 1)
-    assert [str(result) for result in check_dimension(opened, PLAYER) if not result.passed] == []
+    assert [str(result) for result in check_table(opened, PLAYER) if not result.passed] == []
 
 
 @pytest.mark.slow
@@ -300,7 +300,7 @@ def test_an_existing_table_gets_its_unknown_member_with_the_next_rows(opened: Wa
         table = opened.table("dim_player")
         following = replace(table.last_commit().next(), reserved_member=False)
         table.commit_empty(replace(following, high_water_marks=table.last_commit().high_water_marks))
-    assert [str(result) for result in check_dimension(opened, split) if not result.passed] == []
+    assert [str(result) for result in check_table(opened, split) if not result.passed] == []
 
 
 def unknown_members(opened: Warehouse, table: str) -> int:
@@ -389,7 +389,7 @@ def test_a_load_does_not_replace_keys_by_those_of_an_older_dimension(
     monkeypatch.setattr(run, "read_fact_keys", outdated)
     load(recorded, PLAY, [plays("2", PLAYS.replace("1 ", "9 "))], retry=Retry(sleep=lambda _: None))
     assert len(calls) == 3, "the first load, the third one, and the first one again"
-    assert [str(result) for result in check_fact(recorded, PLAY) if not result.passed] == []
+    assert [str(result) for result in check_table(recorded, PLAY) if not result.passed] == []
     assert load(recorded, PLAY).row_counts == {}
 
 

@@ -131,8 +131,8 @@ def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_
             run_load()
             if opened.warehouse.table(fact.name).exists():
                 load(opened.warehouse, fact)
-                assert not [f for f in check.check_fact(opened.warehouse, fact) if not f.passed]
-        assert not [f for f in check.check_fact(opened.warehouse, fact) if not f.passed]
+                assert not [f for f in check.check_table(opened.warehouse, fact) if not f.passed]
+        assert not [f for f in check.check_table(opened.warehouse, fact) if not f.passed]
         stored = opened.warehouse.table(fact.name).read().toArrow().to_pylist()
         begins = {row["player_key"]: row["effective_from"].replace(tzinfo=None) for row in opened.rows()}
     stored_keys = {str(r["n"]): (begins.get(r["player_key"]), begins.get(r["other_key"])) for r in stored}

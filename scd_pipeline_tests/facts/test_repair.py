@@ -12,7 +12,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError
 from scd_pipeline.invariants.check_descriptions import NO_FOREIGN_COMMITS
 from scd_pipeline.load.run import load
-from scd_pipeline.operations.check import check_dimension, check_fact
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, W, players
 from scd_pipeline_tests.facts.test_column_names import MEMBER
@@ -87,7 +87,7 @@ def damage(warehouse: Warehouse, statement: str) -> None:
 
 def violated(warehouse: Warehouse) -> list[str]:
     """The invariants of the dimension and the fact that their tables violate."""
-    results = (*check_dimension(warehouse, PLAYER), *check_fact(warehouse, PLAY))
+    results = (*check_table(warehouse, PLAYER), *check_table(warehouse, PLAY))
     return [str(result) for result in results if not result.passed]
 
 
@@ -99,14 +99,14 @@ def test_what_sql_by_hand_has_changed_is_repaired(played: Warehouse, name: str) 
     """The check finds it, a load rejects it, and the repair makes the rows what they were, in one commit."""
     before, commit = rows(played), played.table("dim_player").last_commit()
     damage(played, DAMAGES[name])
-    assert not check_dimension(played, PLAYER, [NO_FOREIGN_COMMITS])[0].passed
+    assert not check_table(played, PLAYER, [NO_FOREIGN_COMMITS])[0].passed
     with pytest.raises(ForeignCommitError):
         load(played, PLAYER, [players("2", W)])
     result = repair(played, PLAYER, now=NOW, actor="ann", reason="a test")
     assert result.commit is not None
     assert result.commit.number == commit.number + 1
     assert rows(played) == before
-    assert check_dimension(played, PLAYER, [NO_FOREIGN_COMMITS])[0].passed
+    assert check_table(played, PLAYER, [NO_FOREIGN_COMMITS])[0].passed
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_columns_that_were_altered_or_dropped_are_repaired(recorded: Warehouse, 
         damage(recorded, statement)
     repair(recorded, PLAYER, now=NOW, actor="ann")
     assert rows(recorded) == before
-    assert [str(result) for result in check_dimension(recorded, PLAYER) if not result.passed] == []
+    assert [str(result) for result in check_table(recorded, PLAYER) if not result.passed] == []
     load(recorded, PLAYER, [players("2", W.replace("Gold", "Iron"))]).raise_if_rejected()
 
 
@@ -163,7 +163,7 @@ def test_a_commit_without_an_effect_is_accepted(recorded: Warehouse) -> None:
     damage(recorded, "UPDATE {t} SET tier = tier")
     result = repair(recorded, PLAYER, now=NOW, actor="ann")
     assert (dict(result.row_counts), result.commit is None) == ({}, False)
-    assert check_dimension(recorded, PLAYER, [NO_FOREIGN_COMMITS])[0].passed
+    assert check_table(recorded, PLAYER, [NO_FOREIGN_COMMITS])[0].passed
     load(recorded, PLAYER)
 
 
@@ -173,7 +173,7 @@ def test_a_commit_without_an_effect_is_accepted(recorded: Warehouse) -> None:
 def test_two_current_versions_are_reported_and_their_repair_is_audited(played: Warehouse) -> None:
     before = rows(played)
     damage(played, DAMAGES["a second current version"])
-    failed = {result.check for result in check_dimension(played, PLAYER) if not result.passed}
+    failed = {result.check for result in check_table(played, PLAYER) if not result.passed}
     assert {"one_current_version", NO_FOREIGN_COMMITS} <= failed
     versions = played.table("dim_player").last_commit().newest
     plan = repair(played, PLAYER, now=NOW, actor="ann", dry_run=True)
@@ -223,5 +223,5 @@ def test_both_tables_of_a_dimension_are_repaired(opened: Warehouse) -> None:
     result = repair(opened, player, now=NOW, actor="ann")
     assert dict(result.row_counts) == {"overwrite": 3}
     assert sorted(map(str, queries.history(opened, player).collect())) == before
-    assert [str(result) for result in check_dimension(opened, player) if not result.passed] == []
+    assert [str(result) for result in check_table(opened, player) if not result.passed] == []
     load(opened, player, [players("2", W.replace("Gold", "Iron"))]).raise_if_rejected()

@@ -34,4 +34,4 @@ def test_a_fact_with_eight_roles_is_loaded_rekeyed_checked_and_read(recorded: Wa
     load(recorded, FACT)
     (row,) = with_dimensions(recorded, FACT).collect()
     assert {row[f"{role}_tier"] for role in ROLES} == {"Iron"}
-    assert not [result for result in check.check_fact(recorded, FACT) if not result.passed]
+    assert not [result for result in check.check_table(recorded, FACT) if not result.passed]

@@ -27,7 +27,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load import compaction
 from scd_pipeline.load.run import ingest_and_apply, load, record
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline.operations.status import Status, status
 from scd_pipeline_tests.facts.players import PLAYER, W, players
@@ -220,7 +220,7 @@ def test_a_load_combines_small_files_after_a_number_of_commits(
         files.append([opened.table(name).details()["numFiles"] for name in PLAYER.table_names])
     assert files == [[1, 2, 1, 1], [1, 1, 1, 1]], "the log has a file of batches, and one of records"
     assert queries.history(opened, PLAYER).count() == 2
-    assert all(check.passed for check in check_dimension(opened, PLAYER))
+    assert all(check.passed for check in check_table(opened, PLAYER))
 
 
 @pytest.mark.slow

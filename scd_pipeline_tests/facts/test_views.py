@@ -280,7 +280,7 @@ def test_the_views_of_a_loaded_table_are_recreated(store: Warehouse) -> None:
 
 @pytest.mark.slow
 def test_tables_are_in_the_schema_of_their_kind(store: Warehouse) -> None:
-    assert not [result for result in check.check_dimension(store, PLAYER) if result.count]
+    assert not [result for result in check.check_table(store, PLAYER) if result.count]
     if store.schema:
         names = {row["tableName"] for row in store.spark.sql(f"SHOW TABLES IN {store.schemas['changes']}").collect()}
         assert {name for name in names if name.endswith("_changes")} == {

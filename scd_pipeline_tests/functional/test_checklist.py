@@ -29,7 +29,7 @@ from scd_pipeline.components import checklist as checklist_check
 from scd_pipeline.declaration import read_declarations
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.checklist.items import SECTIONS
 from scd_pipeline_tests.semantics.specification import requirement
 
@@ -325,12 +325,12 @@ def test_the_history_is_compared_with_expected_values(
     """R0000001 was debarred on 2024-03-01; other values, and expressions that cannot be evaluated, are violations."""
     store = Warehouse(spark, federal.warehouse)
     recipient = next(d for d in read_declarations(federal.declarations).dimensions if d.name == "dim_grant_recipient")
-    assert [result.passed for result in check_dimension(store, recipient, ["expected_values_are_reproduced"])] == [True]
+    assert [result.passed for result in check_table(store, recipient, ["expected_values_are_reproduced"])] == [True]
     text = (federal.declarations / "dim_grant_recipient.yaml").read_text(encoding="utf-8")
     text = text.replace("value: debarred", "value: suspended").replace("max(status) FILTER", "max(state) FILTER", 1)
     (tmp_path / "dim_grant_recipient.yaml").write_text(text, encoding="utf-8")
     (broken,) = read_declarations(tmp_path).dimensions
-    (result,) = check_dimension(store, broken, ["expected_values_are_reproduced"])
+    (result,) = check_table(store, broken, ["expected_values_are_reproduced"])
     first, second = result.keys
     assert first.startswith("active_on_february_29: cannot be evaluated ([UNRESOLVED_COLUMN")
     assert second == "debarred_on_march_1: debarred as of 2024-03-01 00:00:00; expected suspended"

@@ -13,7 +13,7 @@ from scd_pipeline import queries
 from scd_pipeline.declaration import Declarations, Dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
-from scd_pipeline.operations.check import check_dimension, check_fact, check_names
+from scd_pipeline.operations.check import check_names, check_table
 from scd_pipeline_tests.functional.conftest import SEATS
 from scd_pipeline_tests.orchestration.code_locations import definitions
 
@@ -107,7 +107,7 @@ def _seats(day: str) -> int:
 
 def test_all_checks_pass(congress: Congress, declared: Declarations) -> None:
     warehouse, _ = congress
-    results = [*check_dimension(warehouse, declared.dimensions[0]), *check_fact(warehouse, declared.facts[0])]
+    results = [*check_table(warehouse, declared.dimensions[0]), *check_table(warehouse, declared.facts[0])]
     names = [*check_names(declared.dimensions[0]), *check_names(declared.facts[0])]
     assert sorted(result.check for result in results) == sorted(names)
     assert [str(result) for result in results if not result.passed] == []

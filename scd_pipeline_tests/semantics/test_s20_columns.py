@@ -9,7 +9,7 @@ from scd_pipeline.declaration import Attribute
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.run import plan, record
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.engine import OwnTables, load_once, records
@@ -221,7 +221,7 @@ def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: Own
         for batch in snapshots(table, source="pos").batches(dimension)
     ]
     assert_same_rows(becomes, o.oracle(YEARS[3].dim, batches))
-    assert {result.passed for result in check_dimension(own_tables.warehouse, third)} == {True}
+    assert {result.passed for result in check_table(own_tables.warehouse, third)} == {True}
     assert plan(own_tables.warehouse, by_files(complete), []).schema_steps == ()
 
     other = Warehouse(own_tables.warehouse.spark, own_tables.files.parent / "other")

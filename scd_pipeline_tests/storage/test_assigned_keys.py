@@ -22,7 +22,7 @@ from scd_pipeline.errors import KeyCollision
 from scd_pipeline.history.keys import surrogate_key
 from scd_pipeline.load import audit
 from scd_pipeline.load.run import load, plan
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -96,7 +96,7 @@ def with_key_list(warehouse: Warehouse) -> None:
 
 
 def unused_tables(warehouse: Warehouse) -> Sequence[str]:
-    (result,) = check_dimension(warehouse, MEMBER, ["no_unused_tables"])
+    (result,) = check_table(warehouse, MEMBER, ["no_unused_tables"])
     assert result.is_warning or result.passed
     return result.keys
 
@@ -139,4 +139,4 @@ def test_an_audit_of_an_earlier_release_has_all_assigned_keys(
     rows = queries.audit(opened, MEMBER).where("id = 'c'").collect()
     assert [row[EFFECTIVE_FROM].month for row in rows] == [7]
     assert opened.table("dim_member_keys").read().isEmpty()
-    assert [str(result) for result in check_dimension(opened, MEMBER) if not (result.passed or result.is_warning)] == []
+    assert [str(result) for result in check_table(opened, MEMBER) if not (result.passed or result.is_warning)] == []

@@ -158,7 +158,7 @@ def test_a_load_survives_the_loss_of_the_executors(
         """,
         history(opened),
     )
-    assert [str(result) for result in check.check_dimension(opened, CUSTOMER) if not result.passed] == []
+    assert [str(result) for result in check.check_table(opened, CUSTOMER) if not result.passed] == []
 
 
 @contextlib.contextmanager
@@ -207,4 +207,4 @@ def test_a_fact_load_survives_the_loss_of_a_worker(cluster: Cluster, warehouse: 
         queries.with_dimensions(opened, PLAY).toArrow().to_pylist(),
         ("play", "coins", "player_tier", "partner_tier"),
     )
-    assert [str(result) for result in check.check_fact(opened, PLAY) if not result.passed] == []
+    assert [str(result) for result in check.check_table(opened, PLAY) if not result.passed] == []

@@ -20,7 +20,7 @@ from scd_pipeline.invariants.check_descriptions import (
     UPSTREAM_HAS_APPLIED_COMMITS,
 )
 from scd_pipeline.load.run import ingest_and_apply, load
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.repair import repair
 from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.operations.status import status
@@ -143,7 +143,7 @@ def test_status_and_check_report_the_damage(sound: Warehouse, recreated_log: Pat
     damage(sound, recreated_log)
     (table,) = status(sound, [CUSTOMER], now=NOW).tables
     assert re.search(message, table.damage[0])
-    results = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
+    results = check_table(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
     assert [result.check for result in results if not result.passed] == [rule]
 
 
@@ -193,7 +193,7 @@ def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) ->
     assert sorted_rows(history(sound)) == sorted_rows(before)
     result = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
     assert ([batch.outcome for batch in result.results], result.table_version) == (["unchanged"], newest(sound))
-    checks = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
+    checks = check_table(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
     assert [str(check) for check in checks if not check.passed] == []
 
 

@@ -18,7 +18,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.run import load
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.semantics.specification import requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows, parse
@@ -71,7 +71,7 @@ def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
 
 
 def violations(warehouse: Warehouse, dimension: Dimension) -> list[str]:
-    return [str(result) for result in check_dimension(warehouse, dimension) if not result.passed]
+    return [str(result) for result in check_table(warehouse, dimension) if not result.passed]
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from scd_pipeline.errors import ConflictError, ForeignCommitError, HighWaterMark
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import commit_log, commit_table, ingest_and_apply, load, plan
 from scd_pipeline.operations import maintenance
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.maintenance import RENEWED_AFTER, maintain
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.semantics.specification import requirement
@@ -158,7 +158,7 @@ def test_two_tables_have_the_rows_of_one_after_each_load(spark: SparkSession, tm
     current, closed = (split.table(name).read() for name in (SPLIT.name, HISTORY))
     assert not current.where("NOT current_flag").count()
     assert not closed.where("current_flag").count()
-    assert [str(result) for result in check_dimension(split, SPLIT) if not result.passed] == []
+    assert [str(result) for result in check_table(split, SPLIT) if not result.passed] == []
 
 
 MACHINE = Dimension(
@@ -511,7 +511,7 @@ def test_a_killed_load_is_completed_although_the_retention_of_files_has_passed(
     assert_same_rows(AFTER_ROME, versions(opened))
     load(opened, SPLIT)
     assert opened.table(HISTORY).read().count() == 2
-    assert all(result.passed for result in check_dimension(opened, SPLIT))
+    assert all(result.passed for result in check_table(opened, SPLIT))
 
 
 @pytest.mark.slow
@@ -531,7 +531,7 @@ def test_a_load_during_maintenance_loses_no_closed_version(in_rome: Warehouse, m
     monkeypatch.setattr(maintenance, "roll_back", roll_back_and_load)
     maintain(in_rome, [HISTORY], now=datetime.now(timezone.utc), retry=Retry(sleep=lambda seconds: None))
     assert sorted(row["city"] for row in versions(in_rome)) == ["Bern", "Oslo", "Rome"]
-    assert all(result.passed for result in check_dimension(in_rome, SPLIT))
+    assert all(result.passed for result in check_table(in_rome, SPLIT))
 
 
 @pytest.mark.slow

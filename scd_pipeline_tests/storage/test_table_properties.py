@@ -14,7 +14,7 @@ from scd_pipeline.delta.schema import HIDDEN_VALUE, declaration_properties, has_
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.run import ingest_and_apply, load
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
@@ -124,7 +124,7 @@ def test_delta_compacts_a_table_between_loads(spark: SparkSession, warehouse: Pa
     table = store.table(dimension.name)
     operations = {row["operation"] for row in spark.sql(f"DESCRIBE HISTORY {table.identifier}").collect()}
     assert "OPTIMIZE" in operations
-    assert [str(result) for result in check_dimension(store, dimension) if not result.passed] == []
+    assert [str(result) for result in check_table(store, dimension) if not result.passed] == []
     assert sorted(row["city"] for row in history(store) if row["to"] is None) == ["Bern", "Linz", "Oslo"]
     changes = spark.read.option("readChangeFeed", "true").option("startingVersion", "0").table(table.identifier)
     opened = {row["city"] for row in changes.where("_change_type = 'insert'").select("city").collect()}

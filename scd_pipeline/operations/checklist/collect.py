@@ -15,7 +15,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.transitions import CHANGE_TYPE
 from scd_pipeline.invariants.check_descriptions import NO_FOREIGN_COMMITS
-from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.checklist.pages import documentation_pages
 from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, StoredTable
 
@@ -43,7 +43,7 @@ def collect_state(
     """
     stored = {name: _stored_table(warehouse.table(name)) for name in dimension.table_names}
     tables = {name: table for name, table in stored.items() if table is not None}
-    results = check_dimension(warehouse, dimension, [NO_FOREIGN_COMMITS])
+    results = check_table(warehouse, dimension, [NO_FOREIGN_COMMITS])
     return DimensionState(
         dimension,
         tables=tables,
