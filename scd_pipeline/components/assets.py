@@ -13,6 +13,7 @@ from scd_pipeline.components.load_step import load_step
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import LoadReport
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.retry import Retry
@@ -23,98 +24,35 @@ _EXAMPLES = 8
 """Number of changed rows that the metadata of a materialization contains."""
 
 
-def dimension_assets(
-    dimension: Dimension,
+def table_assets(
+    table: Dimension | Fact,
     *,
     facts: Sequence[Fact] = (),
     freshness: dg.FreshnessPolicy | None = None,
     limits: OverdueLimits | None = None,
     retry: Retry | None = None,
 ) -> dg.AssetsDefinition:
-    """Return the change log, table and audit of a dimension, materialized by one step with the resource `warehouse`.
+    """Return the change log, table and audit of a dimension, or the change log and table of a fact.
+
+    One step materializes them with the resource `warehouse`. A run of any partition of a fact re-keys the whole fact.
 
     Args:
-        dimension: The declaration.
+        table: The declaration.
         facts: The facts that reference the dimension. If there are any, its own step writes its reserved member, within
             the pool of its tables (S23). In a catalog it replaces their views.
         freshness: The freshness policy of change log and table.
         limits: When its sources are overdue, if there is a check of this (`overdue_check`).
         retry: How a load is retried after write conflicts; by default five attempts.
     """
-    specs = [
-        _log_spec(dimension, freshness),
-        dg.AssetSpec(
-            dimension.name,
-            deps=[dimension.name + LOG_SUFFIX],
-            description=definition_metadata.table_description(dimension),
-            metadata=definition_metadata.dimension_table(dimension),
-            freshness_policy=freshness,
-            **_shared_attributes(dimension),
-        ),
-        dg.AssetSpec(
-            dimension.name + AUDIT_SUFFIX,
-            deps=[dimension.name],
-            description=definition_metadata.audit_description(dimension),
-            metadata=definition_metadata.audit_table(dimension),
-            **_shared_attributes(dimension),
-        ),
-    ]
-
-    return _assets(dimension, dimension, specs, facts, limits, retry)
-
-
-def fact_assets(
-    fact: Fact,
-    *,
-    freshness: dg.FreshnessPolicy | None = None,
-    limits: OverdueLimits | None = None,
-    retry: Retry | None = None,
-) -> dg.AssetsDefinition:
-    """Return the change log and table of a fact; a run of any partition re-keys the whole fact.
-
-    Args:
-        fact: The declaration.
-        freshness: The freshness policy of both assets.
-        limits: When its source is overdue, if there is a check of this (`overdue_check`).
-        retry: How a load is retried after write conflicts; by default five attempts.
-    """
-    row_dimension = fact.as_dimension()
-    # The deliveries of a fact are not those of its dimensions: each of its partitions may need any of theirs.
-    mapping = dg.AllPartitionMapping()
-    dimensions = [dg.AssetDep(dimension.name, partition_mapping=mapping) for dimension in fact.dimensions]
-    specs = [
-        _log_spec(row_dimension, freshness),
-        dg.AssetSpec(
-            fact.name,
-            deps=[dg.AssetDep(fact.name + LOG_SUFFIX), *dimensions],
-            description=definition_metadata.fact_description(fact),
-            metadata=definition_metadata.fact_table(fact),
-            freshness_policy=freshness,
-            **_shared_attributes(row_dimension),
-        ),
-    ]
-
-    return _assets(fact, row_dimension, specs, [fact], limits, retry)
-
-
-def _assets(
-    declared: Dimension | Fact,
-    row_dimension: Dimension,
-    specs: Sequence[dg.AssetSpec],
-    facts: Sequence[Fact],
-    limits: OverdueLimits | None,
-    retry: Retry | None,
-) -> dg.AssetsDefinition:
-    """Return the assets of a dimension, or of a fact whose rows have the shape of `row_dimension`."""
-    retry = retry or Retry()
-    is_fact = isinstance(declared, Fact)
+    row_dimension, retry = as_dimension(table), retry or Retry()
+    is_fact = isinstance(table, Fact)
 
     def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
         if row_dimension.has_windows:
             plots.import_library()
         result = load_table(
             warehouse,
-            declared,
+            table,
             list(selection.deliveries.values()),
             run_id=run_id,
             retry=retry,
@@ -124,7 +62,7 @@ def _assets(
             has_facts=bool(facts) and not is_fact,
         )
         audit = result.audit
-        create_views(warehouse, [declared.name], facts, on_failure=log)
+        create_views(warehouse, [table.name], [table] if isinstance(table, Fact) else facts, on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
         counts = {
             LOG_SUFFIX: load_metadata.log_counts(result, entities="facts" if is_fact else "entities"),
@@ -135,10 +73,10 @@ def _assets(
             counts[AUDIT_SUFFIX] = load_metadata.audit_counts(audit, result.seconds)
         details = {**load_metadata.warnings(result), **load_metadata.examples(result, row_dimension, audit)}
         return LoadReport(
-            declared,
+            table,
             warehouse,
             result,
-            sizes=_sizes(warehouse, declared.name, versions),
+            sizes=_sizes(warehouse, table.name, versions),
             counts=counts,
             details={
                 LOG_SUFFIX: load_metadata.last_deliveries(result),
@@ -146,7 +84,9 @@ def _assets(
             },
         )
 
-    return load_step(declared, row_dimension, specs, load, limits=limits, attempts=retry.attempts)
+    return load_step(
+        table, row_dimension, _specs(table, row_dimension, freshness), load, limits=limits, attempts=retry.attempts
+    )
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:
@@ -155,20 +95,38 @@ def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> loa
     return {suffix: dict(sizes[table + suffix]) for suffix in versions}
 
 
-def _log_spec(dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> dg.AssetSpec:
-    return dg.AssetSpec(
-        dimension.name + LOG_SUFFIX,
-        description=definition_metadata.log_description(dimension),
-        metadata=definition_metadata.log_table(dimension),
-        freshness_policy=freshness,
-        **_shared_attributes(dimension),
-    )
-
-
-def _shared_attributes(dimension: Dimension) -> dict[str, Any]:
-    """Return the attributes that all assets of a declaration share."""
-    return {
-        "group_name": dimension.group or "dimensions",
+def _specs(
+    table: Dimension | Fact, row_dimension: Dimension, freshness: dg.FreshnessPolicy | None
+) -> list[dg.AssetSpec]:
+    shared: dict[str, Any] = {
+        "group_name": row_dimension.group or "dimensions",
         "kinds": {"spark", "deltalake"},
-        "owners": definition_metadata.owners(dimension),
+        "owners": definition_metadata.owners(row_dimension),
     }
+    name, log = table.name, table.name + LOG_SUFFIX
+    deps = [dg.AssetDep(log)]
+    if isinstance(table, Fact):
+        # The deliveries of a fact are not those of its dimensions: each of its partitions may need any of theirs.
+        mapping = dg.AllPartitionMapping()
+        deps += [dg.AssetDep(dimension.name, partition_mapping=mapping) for dimension in table.dimensions]
+        description, metadata = definition_metadata.fact_description(table), definition_metadata.fact_table(table)
+    else:
+        description = definition_metadata.table_description(table)
+        metadata = definition_metadata.dimension_table(table)
+    specs = [
+        dg.AssetSpec(
+            log,
+            description=definition_metadata.log_description(row_dimension),
+            metadata=definition_metadata.log_table(row_dimension),
+            freshness_policy=freshness,
+            **shared,
+        ),
+        dg.AssetSpec(name, deps=deps, description=description, metadata=metadata, freshness_policy=freshness, **shared),
+    ]
+    if isinstance(table, Dimension):
+        audit: dict[str, Any] = {
+            "description": definition_metadata.audit_description(table),
+            "metadata": definition_metadata.audit_table(table),
+        }
+        specs.append(dg.AssetSpec(name + AUDIT_SUFFIX, deps=[name], **audit, **shared))
+    return specs

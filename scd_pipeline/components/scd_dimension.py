@@ -12,7 +12,7 @@ import dagster as dg
 from pydantic import Field, field_validator
 
 from scd_pipeline.components.arrivals import arrival_sensor
-from scd_pipeline.components.assets import dimension_assets, fact_assets
+from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.automation import automation_sensor, never_requested, with_automation
 from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import table_checks
@@ -161,13 +161,11 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             limits = overdue_limits(as_dimension(table), self.overdue_after_hours)
             overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
-            if isinstance(table, Fact):
-                facts, condition = [table], never_requested() if self.fact_automation else None
-                assets = fact_assets(table, freshness=freshness, limits=limits, retry=retry)
-                assets = with_automation(assets, table) if self.fact_automation else assets
-            else:
-                facts, condition = [fact for fact in declared.facts if fact.references(table)], None
-                assets = dimension_assets(table, facts=facts, freshness=freshness, limits=limits, retry=retry)
+            facts = [fact for fact in declared.facts if fact is table or fact.references(as_dimension(table))]
+            assets = table_assets(table, facts=facts, freshness=freshness, limits=limits, retry=retry)
+            condition = None
+            if isinstance(table, Fact) and self.fact_automation:
+                assets, condition = with_automation(assets, table), never_requested()
             checks = [table_checks(table, docs_url=self.docs_url, condition=condition), *overdue]
             if self.checklist and isinstance(table, Dimension):
                 checks.append(checklist_check(table, [fact.name for fact in facts], docs_url=self.docs_url))

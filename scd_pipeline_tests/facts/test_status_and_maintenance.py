@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline import queries
 from scd_pipeline.components import WarehouseResource
-from scd_pipeline.components.assets import dimension_assets, fact_assets
+from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, Dimension, Snapshot, Source, parse, read_declarations
@@ -402,7 +402,7 @@ def test_the_status_is_an_asset(spark: SparkSession, remote: str, declared: Decl
     """Also if the dimension, whose partitions it does not have, was materialized before."""
     assert spark
     (customer,), (sale,) = declared.dimensions, declared.facts
-    assets = [dimension_assets(customer), fact_assets(sale), status_asset([customer, sale])]
+    assets = [table_assets(customer), table_assets(sale), status_asset([customer, sale])]
     resource = WarehouseResource(path=str(warehouse), remote=remote)
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", ["2024-01-01"])

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
 from scd_pipeline.components import WarehouseResource
-from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.components.assets import table_assets
 from scd_pipeline.declaration import read_dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline_tests.semantics.specification import requirement
@@ -59,7 +59,7 @@ def test_load_status_and_dagster_report_rows_deleted_by_hand(
 
     with dg.DagsterInstance.ephemeral() as instance:
         resources = {"warehouse": WarehouseResource(path=store.path, remote=remote)}
-        assets = [dimension_assets(read_dimension(file))]
+        assets = [table_assets(read_dimension(file))]
         instance.add_dynamic_partitions("dim_customer_deliveries", ["2024-01-01"])
         run = dg.materialize(
             assets, partition_key="2024-01-01", resources=resources, instance=instance, raise_on_error=False

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
 from scd_pipeline.components import alerts
-from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.checks import table_checks
 from scd_pipeline.declaration import read_dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
@@ -76,7 +76,7 @@ def test_deletes_that_are_off_are_reported_until_a_snapshot_deletes(
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_x_deliveries", [EVERYTHING])
         run = dg.materialize(
-            [dimension_assets(dimension), table_checks(dimension)],
+            [table_assets(dimension), table_checks(dimension)],
             resources={"warehouse": warehouse_resource(spark, str(tmp_path / "warehouse"))},
             instance=instance,
             partition_key=EVERYTHING,

@@ -94,7 +94,7 @@ def run(
     first, last = partitions[0], partitions[-1]
     range_tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
     return dg.materialize(
-        [assets.dimension_assets(dimension), asset_checks.table_checks(dimension)],
+        [assets.table_assets(dimension), asset_checks.table_checks(dimension)],
         resources={"warehouse": NoWarehouse(path="/nowhere")},
         instance=instance,
         partition_key=first if len(partitions) == 1 else None,

@@ -101,7 +101,7 @@ def test_a_failed_load_leaves_the_checklist_out(
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions(partitions_name("dim_customer"), [EVERYTHING])
         result = dg.materialize(
-            [assets.dimension_assets(dimension), checklist.checklist_check(dimension, [])],
+            [assets.table_assets(dimension), checklist.checklist_check(dimension, [])],
             resources={"warehouse": NoWarehouse(path="/nowhere")},
             instance=instance,
             partition_key=EVERYTHING,

@@ -14,7 +14,7 @@ from dagster.components.testing.utils import create_defs_folder_sandbox
 from dagster_shared.serdes.objects.package_entry import ComponentFeatureData, ScaffoldTargetTypeData
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
-from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.delivery_selection import DeliverySelection
 from scd_pipeline.declaration import Attribute, Declarations, Dimension, Fact, Feed, Role, Snapshot, Source
 from scd_pipeline.defs.dimensions import template_vars
@@ -90,7 +90,7 @@ def test_no_declaration_defines_no_asset() -> None:
 )
 def test_an_owner_that_dagster_does_not_accept_is_metadata(owner: str, is_accepted: bool) -> None:
     source = Source("s", snapshot="x_{date}.csv")
-    assets = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
+    assets = table_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
     assert [list(spec.owners) for spec in assets.specs] == [[owner] if is_accepted else []] * 3
     assert [spec.metadata.get("owner", "") for spec in assets.specs] == ["" if is_accepted else owner] * 3
     assert {spec.group_name for spec in assets.specs} == {"dimensions"}
@@ -98,7 +98,7 @@ def test_an_owner_that_dagster_does_not_accept_is_metadata(owner: str, is_accept
 
 def test_the_table_links_to_its_product_card() -> None:
     source, card = Source("s", snapshot="x_{date}.csv"), "https://wiki.example.com/customers"
-    assets = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, product_card=card))
+    assets = table_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, product_card=card))
     metadata = assets.metadata_by_key[dg.AssetKey("dim_customer")]
     assert metadata["product_card"] == dg.MetadataValue.url(card)
 

@@ -15,7 +15,7 @@ from dagster_pyspark import LazyPySparkResource
 
 from scd_pipeline import queries
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, alerts
-from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.overdue import overdue_check, overdue_limits
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, read_dimension
 from scd_pipeline.deliveries.discovery import discover_files, file_version, select_deliveries
@@ -56,7 +56,7 @@ def materialize(
     used_instance = instance or dg.DagsterInstance.ephemeral()
     used_instance.add_dynamic_partitions(f"{dimension.name}_deliveries", [EVERYTHING])
     return dg.materialize(
-        [dimension_assets(dimension)],
+        [table_assets(dimension)],
         resources={"warehouse": warehouse_resource(spark, str(path))},
         instance=used_instance,
         partition_key=EVERYTHING,
@@ -238,7 +238,7 @@ def test_each_partition_has_the_counts_of_its_delivery(
         def run(last: str) -> dg.ExecuteInProcessResult:
             tags = {"dagster/asset_partition_range_start": months[0], "dagster/asset_partition_range_end": last}
             resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
-            assets = [dimension_assets(customer)]
+            assets = [table_assets(customer)]
             return dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
 
         assert run(months[2]).success
@@ -283,7 +283,7 @@ def test_a_run_of_partitions_and_everything_records_each_once(
     resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
-        done = dg.materialize([dimension_assets(customer)], resources=resources, instance=instance, tags=tags)
+        done = dg.materialize([table_assets(customer)], resources=resources, instance=instance, tags=tags)
     events = done.asset_materializations_for_node("load_dim_customer")
     names = {"_changes": "rows_read", "": "versions_opened", "_audit": "transitions"}
     counts = []
@@ -357,7 +357,7 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
     keys = ["2024-01-01", "2024-01-02"]
     tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
     resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
-    assets = [dimension_assets(read_dimension(tmp_path / "dim_customer.yaml"))]
+    assets = [table_assets(read_dimension(tmp_path / "dim_customer.yaml"))]
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
         done = dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
