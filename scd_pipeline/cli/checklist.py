@@ -73,8 +73,8 @@ def _declared(settings: Settings, requested: str | None) -> tuple[list[Dimension
     return dimensions, settings.declared_facts(requested)
 
 
-def describe_code_location(settings: Settings, requested: str | None, module: str) -> tuple[CodeLocation | None, str]:
-    """Return what a module of Dagster definitions defines, or None and why it cannot be loaded.
+def describe_code_location(settings: Settings, requested: str | None, module: str) -> CodeLocation | str:
+    """Return what a module of Dagster definitions defines, or why it cannot be loaded.
 
     Args:
         settings: The settings, of which the definitions get the declarations.
@@ -89,8 +89,8 @@ def describe_code_location(settings: Settings, requested: str | None, module: st
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        return None, f"{module}: {lines[-1] if lines else f'exit code {done.returncode}'}"
-    return CodeLocation.from_json(done.stdout.strip().splitlines()[-1]), ""
+        return f"{module}: {lines[-1] if lines else f'exit code {done.returncode}'}"
+    return CodeLocation.from_json(done.stdout.strip().splitlines()[-1])
 
 
 def workspace_module(folder: Path) -> str:
@@ -108,7 +108,7 @@ def _evaluate(
     settings: Settings,
     dimensions: Sequence[Dimension],
     facts: Sequence[Fact],
-    location: tuple[CodeLocation | None, str],
+    location: CodeLocation | str,
 ) -> list[ChecklistResult]:
     from scd_pipeline.operations.checklist.collect import collect_state
     from scd_pipeline.operations.checklist.evaluate import evaluate
@@ -120,8 +120,7 @@ def _evaluate(
                 state = collect_state(
                     warehouse,
                     dimension,
-                    code_location=location[0],
-                    code_location_problem=location[1],
+                    code_location=location,
                     facts=[fact.name for fact in facts if fact.references(dimension)],
                     alert_transports=settings.environment.alert_transports,
                     docs_url=settings.environment.docs_url,

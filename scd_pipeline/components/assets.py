@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dagster as dg
@@ -71,22 +72,23 @@ def table_assets(
         if audit is not None:
             versions[AUDIT_SUFFIX] = audit.table_version
             counts[AUDIT_SUFFIX] = load_metadata.audit_counts(audit, result.seconds)
-        details = {**load_metadata.warnings(result), **load_metadata.examples(result, row_dimension, audit)}
+        with ThreadPoolExecutor() as pool:
+            sizes = pool.submit(_sizes, warehouse, table.name, versions)  # while the plots are drawn
+            details = {
+                **load_metadata.warnings(result),
+                **load_metadata.examples(result, row_dimension, audit),
+                **load_metadata.entity_history(warehouse, row_dimension, result),
+            }
         return LoadReport(
             table,
             warehouse,
             result,
-            sizes=_sizes(warehouse, table.name, versions),
+            sizes=sizes.result(),
             counts=counts,
-            details={
-                LOG_SUFFIX: load_metadata.last_deliveries(result),
-                "": {**details, **load_metadata.entity_history(warehouse, row_dimension, result)},
-            },
+            details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": details},
         )
 
-    return load_step(
-        table, row_dimension, _specs(table, row_dimension, freshness), load, limits=limits, attempts=retry.attempts
-    )
+    return load_step(table, _specs(table, row_dimension, freshness), load, limits=limits, attempts=retry.attempts)
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:

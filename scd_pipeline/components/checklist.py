@@ -40,13 +40,11 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
         pool=pool_name(dimension.name),
     )
     def check_items(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
-        location, problem = _code_location(context)
         with as_dagster_failure():
             state = collect_state(
                 warehouse.open(),
                 dimension,
-                code_location=location,
-                code_location_problem=problem,
+                code_location=_code_location(context),
                 facts=facts,
                 alert_transports=Environment.from_env().alert_transports,
                 docs_url=docs_url,
@@ -63,12 +61,12 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
     return check_items
 
 
-def _code_location(context: dg.AssetCheckExecutionContext) -> tuple[CodeLocation | None, str]:
-    """Return the code location of the run, or None and why it has none."""
+def _code_location(context: dg.AssetCheckExecutionContext) -> CodeLocation | str:
+    """Return the code location of the run, or why it has none."""
     repository = repository_of_run(context)
     if repository is None:
-        return None, "the job was executed without a code location"
-    return describe_code_location(repository, _NAME), ""
+        return "the job was executed without a code location"
+    return describe_code_location(repository, _NAME)
 
 
 def _record(result: ChecklistResult) -> dg.TableRecord:

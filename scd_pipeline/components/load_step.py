@@ -27,6 +27,7 @@ from scd_pipeline.components.partition_events import (
 from scd_pipeline.components.partitions import delivery_partitions, has_everything
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
@@ -55,7 +56,6 @@ class LoadConfig(dg.Config):
 
 def load_step(
     declared: Dimension | Fact,
-    dimension: Dimension,
     specs: Sequence[dg.AssetSpec],
     load: LoadTables,
     *,
@@ -68,28 +68,27 @@ def load_step(
 
     Args:
         declared: The dimension or the fact.
-        dimension: The dimension, or the dimension of the same shape as the fact.
         specs: The assets.
         load: Loads deliveries.
         limits: When the sources are overdue, if they are checked.
         attempts: How often `load` attempts a load, for the checklist.
     """
-    names = [spec.key.to_user_string() for spec in specs]
+    name, names = declared.name, [spec.key.to_user_string() for spec in specs]
 
     @dg.multi_asset(
-        name=load_op_name(dimension.name),
+        name=load_op_name(name),
         specs=specs,
         can_subset=True,
-        partitions_def=delivery_partitions(dimension.name),
+        partitions_def=delivery_partitions(name),
         backfill_policy=dg.BackfillPolicy.single_run(),
-        pool=pool_name(dimension.name),
+        pool=pool_name(name),
         op_tags={ATTEMPTS_TAG: str(attempts)},
         description=f"Loads deliveries into {', '.join(names)}, even if only some of these assets are selected.",
     )
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        yield from _load_and_record(context, declared, dimension, config, warehouse, load, limits)
+        yield from _load_and_record(context, declared, config, warehouse, load, limits)
 
     return load_tables
 
@@ -119,7 +118,6 @@ class _PartitionedLoad:
 def _load_and_record(
     context: dg.AssetExecutionContext,
     declared: Dimension | Fact,
-    dimension: Dimension,
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
@@ -128,7 +126,7 @@ def _load_and_record(
     """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
     has_partitions = context.has_partition_key or context.has_partition_key_range
     requested = set(context.partition_keys) if has_partitions else set()
-    loaded = _load(context, declared, dimension, requested, config, warehouse, load, limits)
+    loaded = _load(context, declared, requested, config, warehouse, load, limits)
     batches, report = loaded.batches, loaded.report
     stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
     rejected = {key: batch for key, batch in sorted(batches.items()) if _fails(batch, is_requested=key in requested)}
@@ -137,7 +135,7 @@ def _load_and_record(
     if has_everything(requested):
         # The arrival sensor compares the files that it requests with what is recorded of them.
         logged |= {key: stored[key] for key in config.files or () if key in stored}
-        logged |= not_materialized(context, dimension.name, stored)
+        logged |= not_materialized(context, declared.name, stored)
     if has_failed and not logged:
         # The load may have changed the table by the declaration alone: facts follow the events of the table.
         logged = _event_without_delivery(stored, has_changes=any(report.result.row_counts.values()))
@@ -174,7 +172,6 @@ def _fails(batch: BatchResult, *, is_requested: bool) -> bool:
 def _load(
     context: dg.AssetExecutionContext,
     declared: Dimension | Fact,
-    dimension: Dimension,
     requested: set[str],
     config: LoadConfig,
     warehouse: WarehouseResource,
@@ -186,12 +183,14 @@ def _load(
     A delivery that is in the change log and no longer available is unchanged.
     """
     with as_dagster_failure():
-        context.log.info(f"{dimension.name}: opening the warehouse with {warehouse.spark_description}")
+        context.log.info(f"{declared.name}: opening the warehouse with {warehouse.spark_description}")
         opened = warehouse.open()
-        context.log.info(f"{dimension.name}: connected to Spark {opened.spark.version}")
+        context.log.info(f"{declared.name}: connected to Spark {opened.spark.version}")
         try:
-            selection = resolve_partitions(opened, dimension, requested, allow=config.allow, files=config.files)
-            _log_selection(context, dimension, selection)
+            selection = resolve_partitions(
+                opened, as_dimension(declared), requested, allow=config.allow, files=config.files
+            )
+            _log_selection(context, declared.name, selection)
             # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
             file_versions = selection.file_versions()
             report = load(opened, selection, context.run.run_id, context.log.info)
@@ -205,13 +204,13 @@ def _load(
     return _PartitionedLoad(report, batches, selection.unresolved, file_versions)
 
 
-def _log_selection(context: dg.AssetExecutionContext, dimension: Dimension, selection: DeliverySelection) -> None:
+def _log_selection(context: dg.AssetExecutionContext, table: str, selection: DeliverySelection) -> None:
     count = f"{len(selection.deliveries)} of {selection.available} available deliveries"
-    context.log.info(f"{dimension.name}: loading {count}")
+    context.log.info(f"{table}: loading {count}")
     if selection.missing_files:
         names = first_names(selection.missing_files)
         context.log.warning(
-            f"{dimension.name}: {pluralize(len(selection.missing_files), 'requested file')} not at the paths of the "
+            f"{table}: {pluralize(len(selection.missing_files), 'requested file')} not at the paths of the "
             f"sources: {names}; expected the run to see the folders that the sensor sees; the next run for arrivals "
             "loads them if they exist then"
         )

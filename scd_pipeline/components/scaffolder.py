@@ -6,6 +6,7 @@ It writes a dimension with a sample delivery that loads without edits. The comma
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,8 @@ attributes:
   city: 2 # type 2: a different value opens a version
 """
 _SAMPLE = "id,name,city\n1,First sample,Graz\n2,Second sample,Wien\n"
-_RESOURCE = '''\
-"""The resource `warehouse`, which ScdDimension components require."""
-
-import dagster as dg
-
-from scd_pipeline.components import WarehouseResource
-
-
-@dg.definitions
-def resources() -> dg.Definitions:
-    """Define the warehouse: the folder SCD_WAREHOUSE (default: `warehouse`), and the Spark of SCD_REMOTE (embedded)."""
-    return dg.Definitions(resources={"warehouse": WarehouseResource.from_env()})
-'''
+_RESOURCE = Path(__file__).parents[1] / "defs" / "resources.py"
+"""The definition of the resource `warehouse`, which ScdDimension components require."""
 
 
 class SampleParams(BaseModel):
@@ -78,7 +68,7 @@ class DimensionScaffolder(dg.Scaffolder[SampleParams]):
             delivery.write_text(_SAMPLE, encoding="utf-8")
         defs = _defs_folder(folder)
         if not _has_warehouse(defs):
-            (defs / "warehouse.py").write_text(_RESOURCE, encoding="utf-8")
+            shutil.copyfile(_RESOURCE, defs / "warehouse.py")
 
 
 def _defs_folder(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The resources, configured by the environment."""
+"""The resource `warehouse`, which ScdDimension components require."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from scd_pipeline.components import WarehouseResource
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    """Define the resource `warehouse`, which the assets require."""
+    """Define the warehouse: the folder SCD_WAREHOUSE (default: `warehouse`), and the Spark of SCD_REMOTE (embedded)."""
     return dg.Definitions(resources={"warehouse": WarehouseResource.from_env()})

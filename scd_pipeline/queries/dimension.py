@@ -157,7 +157,21 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         SetupError: The change log does not exist.
     """
     name = dimension if isinstance(dimension, str) else dimension.name
-    return _batches(_log(warehouse, name))
+    log = _log(warehouse, name)
+    info = F.col(INFO)
+    return log.where(F.col(KIND) == BATCH_ROW).select(
+        F.col(BATCH).alias("batch"),
+        F.col(SOURCE).alias("source"),
+        F.col(CHANNEL).alias("channel"),
+        F.col("_delivery").alias("delivery"),
+        F.col("_revision").alias("revision"),
+        info["at"].alias("at"),
+        _state().alias("state"),
+        *[info[name].alias(name) for name in _COUNTS],
+        info["earliest"].alias("earliest"),
+        info["latest"].alias("latest"),
+        info["run_id"].alias("run_id"),
+    )
 
 
 def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
@@ -171,7 +185,20 @@ def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         SetupError: The change log does not exist.
     """
     table = queried_table(warehouse, dimension)
-    return _quarantine(_log(warehouse, table.name), table.key_names)
+    log = _log(warehouse, table.name)
+    # The log stores bad rows under the first revision with their content; they have the state of the last one.
+    content = F.coalesce(F.nullif(F.col(INFO)["content_of"], F.lit("")), F.col(BATCH))
+    states = log.where(F.col(KIND) == BATCH_ROW).select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
+    last = states.groupBy(BATCH).agg(F.max_by(_STATE, REVISION_RANK).alias(_STATE))
+    bad = log.where(F.col(KIND) == BAD).join(last, BATCH, "left")
+    return bad.select(
+        F.col(BATCH).alias("batch"),
+        F.col(_STATE).alias("state"),
+        _in_calendar(F.col(EFFECTIVE_AT)).alias("at"),
+        readable_key(table.key_names).alias("key"),
+        F.col(BAD_REASON).alias("reason"),
+        F.col(BAD_ROW).alias("row"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,26 +269,18 @@ def queried_table(warehouse: Warehouse, dimension: Dimension | str) -> QueriedTa
     Raises:
         SetupError: The dimension is passed as a name and is not loaded.
     """
-    if isinstance(dimension, Dimension):
-        return QueriedTable(
-            dimension.name,
-            dimension.key_names,
-            dimension.surrogate_key,
-            dimension.column_layout,
-            dimension.history_table,
-            dimension.has_deleted_versions,
-        )
-    stored = stored_declaration(warehouse, dimension)
-    if stored is None:
+    name = dimension if isinstance(dimension, str) else dimension.name
+    declared = stored_declaration(warehouse, name) if isinstance(dimension, str) else dimension
+    if declared is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
-        raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)
+        raise SetupError("DIMENSION_NOT_LOADED", name, warehouse=warehouse.location, names=names)
     return QueriedTable(
-        dimension,
-        stored.key_names,
-        stored.surrogate_key,
-        stored.column_layout,
-        stored.history_table,
-        stored.has_deleted_versions,
+        name,
+        declared.key_names,
+        declared.surrogate_key,
+        declared.column_layout,
+        declared.history_table,
+        declared.has_deleted_versions,
     )
 
 
@@ -339,43 +358,7 @@ def _in_calendar(time: Column) -> Column:
     return F.when((time >= first) & (time < end), time)
 
 
-def _batches(log: DataFrame) -> DataFrame:
-    info = F.col(INFO)
-    return log.where(F.col(KIND) == BATCH_ROW).select(
-        F.col(BATCH).alias("batch"),
-        F.col(SOURCE).alias("source"),
-        F.col(CHANNEL).alias("channel"),
-        F.col("_delivery").alias("delivery"),
-        F.col("_revision").alias("revision"),
-        info["at"].alias("at"),
-        _state().alias("state"),
-        *[info[name].alias(name) for name in _COUNTS],
-        info["earliest"].alias("earliest"),
-        info["latest"].alias("latest"),
-        info["run_id"].alias("run_id"),
-    )
-
-
 def _state() -> Column:
     revisions = Window.partitionBy(SOURCE, CHANNEL, "_delivery").orderBy(F.col(REVISION_RANK).desc())
     first = F.row_number().over(revisions) == 1
     return F.when(~first, "superseded").when(F.col(INFO)["withdrawn"], "withdrawn").otherwise("current")
-
-
-def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
-    """Return the bad rows with the state of the last revision that has the same content.
-
-    The log stores bad rows under the first revision with their content.
-    """
-    content = F.coalesce(F.nullif(F.col(INFO)["content_of"], F.lit("")), F.col(BATCH))
-    states = log.where(F.col(KIND) == BATCH_ROW).select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
-    last = states.groupBy(BATCH).agg(F.max_by(_STATE, REVISION_RANK).alias(_STATE))
-    bad = log.where(F.col(KIND) == BAD).join(last, BATCH, "left")
-    return bad.select(
-        F.col(BATCH).alias("batch"),
-        F.col(_STATE).alias("state"),
-        _in_calendar(F.col(EFFECTIVE_AT)).alias("at"),
-        readable_key(key_names).alias("key"),
-        F.col(BAD_REASON).alias("reason"),
-        F.col(BAD_ROW).alias("row"),
-    )

@@ -65,7 +65,7 @@ def test_the_check_warns_of_the_lines_that_fail(
     passed = [result.item for result in evaluate(state) if not result.failed]
     assert [record.data["item"] for record in records] == [*failed, *passed]
     assert list(state.facts) == ["fct_sale"]
-    assert state.code_location_problem == "the job was executed without a code location"
+    assert state.code_location == "the job was executed without a code location"
 
 
 @pytest.mark.slow

@@ -24,8 +24,7 @@ def collect_state(
     warehouse: Warehouse,
     dimension: Dimension,
     *,
-    code_location: CodeLocation | None = None,
-    code_location_problem: str = "",
+    code_location: CodeLocation | str = "",
     facts: Sequence[str] = (),
     alert_transports: Sequence[str] = (),
     docs_url: str = "",
@@ -35,8 +34,7 @@ def collect_state(
     Args:
         warehouse: The warehouse.
         dimension: The declaration.
-        code_location: The Dagster definitions; None if they cannot be loaded.
-        code_location_problem: Why they cannot be loaded.
+        code_location: The Dagster definitions, or why they cannot be loaded.
         facts: The names of the facts that store surrogate keys of the dimension.
         alert_transports: The transports by which alerts are sent.
         docs_url: The URL or the folder of the documentation of this package.
@@ -51,7 +49,6 @@ def collect_state(
         foreign_commits=results[0] if results else None,
         last_delete=_last_delete(warehouse, dimension) if dimension.name + AUDIT_SUFFIX in tables else None,
         code_location=code_location,
-        code_location_problem=code_location_problem,
         facts=tuple(facts),
         alert_transports=tuple(alert_transports),
         pages=documentation_pages(docs_url),

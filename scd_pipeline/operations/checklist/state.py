@@ -117,8 +117,7 @@ class DimensionState:
         rows: The number of rows of the dimension.
         foreign_commits: The result of the check for foreign commits; None if the dimension was never loaded.
         last_delete: The day on which the audit last recorded that an entity was deleted; None if it never did.
-        code_location: The Dagster definitions; None if they cannot be loaded.
-        code_location_problem: Why they cannot be loaded.
+        code_location: The Dagster definitions, or why they cannot be loaded.
         facts: The names of the facts that store surrogate keys of the dimension.
         alert_transports: The transports by which alerts are sent: webhook, email.
         pages: The page of the documentation for each topic that has one.
@@ -129,8 +128,7 @@ class DimensionState:
     rows: int = 0
     foreign_commits: CheckResult | None = None
     last_delete: date | None = None
-    code_location: CodeLocation | None = None
-    code_location_problem: str = ""
+    code_location: CodeLocation | str = ""
     facts: tuple[str, ...] = ()
     alert_transports: tuple[str, ...] = ()
     pages: Mapping[str, str] = field(default_factory=dict)
@@ -142,10 +140,8 @@ class DimensionState:
         Raises:
             Failed: They cannot be loaded.
         """
-        if self.code_location is None:
-            raise Failed(
-                f"no Dagster definitions: {self.code_location_problem}; name their module with --code-location"
-            )
+        if isinstance(self.code_location, str):
+            raise Failed(f"no Dagster definitions: {self.code_location}; name their module with --code-location")
         return self.code_location
 
     def table(self, suffix: str = "") -> StoredTable:
