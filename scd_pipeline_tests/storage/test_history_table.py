@@ -363,7 +363,7 @@ def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
 
     try:
         load(opened, SPLIT, [snapshot(1, {"a": "Rome"})])
-        created = [f"dim_customer_{query}" for query in ("as_of", "current", "in_force", "versions")]
+        created = [f"dim_customer_{query}" for query in ("as_of", "current", "in_force", "keys", "versions")]
         assert sorted(queries.create_views(opened)) == created
         seen = []
         with between_the_commits(lambda: seen.append(read()), monkeypatch):
