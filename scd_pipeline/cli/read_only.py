@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scd_pipeline.errors import UsageError
@@ -25,15 +24,6 @@ _PLANNED_ONLY = {
 }
 _OUTSIDE_SQL = re.compile(r"\b((try_)?reflect|java_method)\(|\bScriptTransformation\b")
 """How Spark's plans show calls of Java methods and of programs."""
-_RELATIVE_PATH = re.compile(
-    r"\b(delta|parquet|orc|avro|csv|json|xml|text|binaryFile)\.`(?![a-z][a-z0-9+.-]*:)([^/`][^`]*)`", re.IGNORECASE
-)
-"""A file or folder that is read as a table, by a path without a scheme that does not begin at the root."""
-
-
-def with_absolute_paths(text: str) -> str:
-    """Return a query whose relative paths begin at the current folder: a server has another one."""
-    return _RELATIVE_PATH.sub(lambda match: f"{match[1]}.`{Path(match[2]).absolute()}`", text)
 
 
 def require_query(spark: SparkSession, text: str) -> None:

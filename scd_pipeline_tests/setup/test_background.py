@@ -404,8 +404,10 @@ def test_commands_share_a_server_in_the_background(shop: Shop) -> None:
     assert rows.split() == ["city", "Graz", "Wien", "Linz"] and "started" not in messages
     rows, _ = shop.scd("as-of", "dim_customer", "at", "--join", "orders.csv", "--format", "csv", **elsewhere)
     assert len({line.split(",")[2] for line in rows.splitlines()[1:]}) == 2, "each row has the key of its version"
-    rows, _ = shop.scd("sql", "SELECT count(*) AS n FROM csv.`orders.csv`", "--format", "csv", **elsewhere)
-    assert rows.split() == ["n", "3"]
+    for remote in ("", "background"):
+        query = "SELECT count(*) AS n FROM csv.`orders.csv`"
+        rows, _ = shop.scd("sql", query, "--format", "csv", SCD_REMOTE=remote, **elsewhere)
+        assert rows.split() == ["n", "3"]
     assert shop.run("-c", PIPELINE).stdout.split() == ["1", "4"]
     assert shop.server == first
     assert "idle for 0 of 30 minutes" in shop.scd("server")[0]

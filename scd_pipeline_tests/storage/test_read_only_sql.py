@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
-from scd_pipeline.cli.read_only import require_query, with_absolute_paths
+from scd_pipeline.cli.read_only import require_query
 from scd_pipeline.errors import UsageError
 
 QUERIES = r"""
@@ -137,19 +137,3 @@ def test_a_statement_that_writes_exits_with_2(
     assert "DESCRIBE QUERY" not in err
     assert cli.main(["sql", "SELECT * FROM dim_shop", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "k\n1\n"
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("SELECT * FROM csv.`a.csv`", "SELECT * FROM csv.`/work/a.csv`"),
-        ("SELECT * FROM Delta.`../w/dim_x` VERSION AS OF 1", "SELECT * FROM Delta.`/work/../w/dim_x` VERSION AS OF 1"),
-        ("SELECT * FROM csv.`/a.csv`, parquet.`s3a://b/c`", "SELECT * FROM csv.`/a.csv`, parquet.`s3a://b/c`"),
-        ("SELECT d.`a` FROM d", "SELECT d.`a` FROM d"),
-    ],
-)
-def test_relative_paths_begin_at_the_current_folder(
-    query: str, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert with_absolute_paths(query) == expected.replace("/work", str(tmp_path))
