@@ -14,7 +14,7 @@ import yaml
 from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.context import CODE_LOCATION, Settings, complete_tables, is_path, with_output, with_settings
 from scd_pipeline.cli.render import Output, print_table, table_width
-from scd_pipeline.cli.rows import Kind, Rows
+from scd_pipeline.cli.rows import Rows, of_kind
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.errors import UsageError
 from scd_pipeline.exit_codes import ExitCode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scd_pipeline.operations.checklist.evaluate import ChecklistResult
     from scd_pipeline.operations.checklist.state import CodeLocation
 
-_COLUMNS: dict[str, Kind] = {"table": "text", "section": "text", "item": "text", "result": "text", "evidence": "text"}
+_COLUMNS = of_kind("text", "table", "section", "item", "result", "evidence")
 _DESCRIBE = "scd_pipeline.components.code_location"
 """The module that prints the definitions of a code location, in a process of its own."""
 

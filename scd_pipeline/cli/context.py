@@ -17,15 +17,16 @@ from click.shell_completion import CompletionItem
 
 from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.render import FORMATS, Output, resolve_format
+from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
 from scd_pipeline.declaration.source import is_address
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
-from scd_pipeline.errors import ScdError, SetupError, UsageError
+from scd_pipeline.errors import DeclarationError, ScdError, SetupError, UsageError
 from scd_pipeline.spark.remote import BACKGROUND
+from scd_pipeline.texts import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from scd_pipeline.declaration import Declarations, Dimension, Fact
     from scd_pipeline.delta.warehouse import Warehouse
 
 CODE_LOCATION = "scd_pipeline.definitions"
@@ -132,9 +133,6 @@ class Settings:
             UsageError: No declaration has that name.
             DeclarationError: A declaration is invalid.
         """
-        from scd_pipeline.declaration import read_declarations
-        from scd_pipeline.texts import did_you_mean
-
         if requested is not None and is_path(requested):
             return list(_read_path(str(requested)).tables)
         if self.declarations is None:
@@ -155,8 +153,6 @@ class Settings:
         Raises:
             DeclarationError: A declaration is invalid.
         """
-        from scd_pipeline.declaration import Fact
-
         tables = self.declared_tables(requested if is_path(requested) else None)
         return [table for table in tables if isinstance(table, Fact)]
 
@@ -166,8 +162,6 @@ class Settings:
         Raises:
             UsageError: The argument names no dimension or several.
         """
-        from scd_pipeline.declaration import Dimension
-
         tables = self.declared_tables(requested)
         dimensions = [table for table in tables if isinstance(table, Dimension)]
         if len(dimensions) != 1:
@@ -177,9 +171,6 @@ class Settings:
 
 def _read_path(path: str) -> Declarations:
     """Return what a file or folder declares; a fact in a file may reference dimensions of other files of its folder."""
-    from scd_pipeline.declaration import read_declarations
-    from scd_pipeline.errors import DeclarationError
-
     try:
         return read_declarations(path)
     except DeclarationError as error:

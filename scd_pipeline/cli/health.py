@@ -14,7 +14,7 @@ import click
 from scd_pipeline.cli.console import progress, report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
 from scd_pipeline.cli.render import Output, print_table
-from scd_pipeline.cli.rows import Kind, Rows, collect
+from scd_pipeline.cli.rows import Kind, Rows, collect, of_kind
 from scd_pipeline.exit_codes import ExitCode
 from scd_pipeline.texts import pluralize
 
@@ -23,29 +23,23 @@ if TYPE_CHECKING:
     from scd_pipeline.operations.status import SourceStatus, Status, TableStatus
 
 _CHECK_COLUMNS: dict[str, Kind] = {
-    "table": "text",
-    "invariant": "text",
-    "result": "text",
+    **of_kind("text", "table", "invariant", "result"),
     "violations": "number",
     "keys": "json",
 }
 _PRINTED_DIFFERENCES = 20
 _SOURCE_COLUMNS: dict[str, Kind] = {
-    "table": "text",
-    "source": "text",
+    **of_kind("text", "table", "source"),
     "batches": "number",
     "last_delivery": "text",
     "last_at": "instant",
     "age_days": "number",
-    "pending": "json",
-    "rejected": "json",
+    **of_kind("json", "pending", "rejected"),
     "quarantined": "number",
     "warnings": "json",
 }
 _TABLE_COLUMNS: dict[str, Kind] = {
-    "commits": "number",
-    "log_lag": "number",
-    "audit_lag": "number",
+    **of_kind("number", "commits", "log_lag", "audit_lag"),
     "dimensions_ahead": "json",
     "unknown_members": "number",
     "damage": "json",
@@ -215,14 +209,9 @@ def _table_record(table: TableStatus) -> tuple[object, ...]:
 
 def _print_status(current: Status, output: Output) -> None:
     """Print a table of the sources and one of the tables, with what needs attention below each."""
-    kinds: dict[str, Kind] = {
-        "table": "text",
-        "source": "text",
-        "last delivery": "text",
-        "age": "text",
-        "pending": "number",
-        "rejected": "number",
-        "quarantined": "number",
+    kinds = {
+        **of_kind("text", "table", "source", "last delivery", "age"),
+        **of_kind("number", "pending", "rejected", "quarantined"),
     }
     sources = [
         (s.table, s.source, s.last_delivery, _age(s), len(s.pending), _rejected(s), s.quarantined)
@@ -234,13 +223,11 @@ def _print_status(current: Status, output: Output) -> None:
             print(f"rejected: {source.table}, {source.source}/{text}")
         for warning in source.warnings:
             print(f"warning: {warning}")
-    lag_kinds: dict[str, Kind] = {
-        "table": "text",
-        "commits": "number",
-        "log lag": "number",
-        "audit lag": "number",
-        "dimensions ahead": "text",
-        "unknown members": "number",
+    lag_kinds = {
+        **of_kind("text", "table"),
+        **of_kind("number", "commits", "log lag", "audit lag"),
+        **of_kind("text", "dimensions ahead"),
+        **of_kind("number", "unknown members"),
     }
     tables = [
         (t.table, t.commits, t.lag, t.audit_lag, ", ".join(t.dimensions_ahead), t.unknown_members)

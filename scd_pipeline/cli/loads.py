@@ -11,7 +11,7 @@ import click
 from scd_pipeline.cli.console import error, progress, report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
 from scd_pipeline.cli.render import Output, print_table
-from scd_pipeline.cli.rows import Kind, Rows, collect
+from scd_pipeline.cli.rows import Rows, collect, of_kind
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.errors import OVERRIDABLE_RULES
@@ -26,20 +26,11 @@ if TYPE_CHECKING:
     from scd_pipeline.load.load_plan import LoadPlan
     from scd_pipeline.load.run import LoadResult
 
-COLUMNS: dict[str, Kind] = {
-    "table": "text",
-    "delivery": "text",
-    "outcome": "text",
-    "rows": "number",
-    "new": "number",
-    "changed": "number",
-    "deleted": "number",
-    "bad_rows": "number",
-    "nulled_values": "number",
-    "filtered_rows": "number",
-    "undeclared_columns": "number",
-    "code": "text",
-    "problem": "text",
+COLUMNS = {
+    **of_kind("text", "table", "delivery", "outcome"),
+    **of_kind("number", "rows", "new", "changed", "deleted", "bad_rows"),
+    **of_kind("number", "nulled_values", "filtered_rows", "undeclared_columns"),
+    **of_kind("text", "code", "problem"),
 }
 _SHOWN_COLUMNS = ("delivery", "outcome", "rows", "new", "changed", "deleted", "bad_rows")
 

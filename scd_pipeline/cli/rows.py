@@ -71,6 +71,11 @@ class Rows:
         return [name for name in self.names if len(set(self.column(name))) > 1]
 
 
+def of_kind(kind: Kind, *names: str) -> dict[str, Kind]:
+    """Return columns of a report that have one kind."""
+    return dict.fromkeys(names, kind)
+
+
 def _text(value: object, kind: Kind) -> str | None:
     if value is None:
         return None

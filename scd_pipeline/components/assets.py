@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -73,7 +73,7 @@ def table_assets(
             versions[AUDIT_SUFFIX] = audit.table_version
             counts[AUDIT_SUFFIX] = load_metadata.audit_counts(audit, result.seconds)
         with ThreadPoolExecutor() as pool:
-            sizes = pool.submit(_sizes, warehouse, table.name, versions)  # while the plots are drawn
+            sizes = pool.submit(load_metadata.sizes, warehouse, table.name, versions)  # while the plots are drawn
             details = {
                 **load_metadata.warnings(result),
                 **load_metadata.examples(result, row_dimension, audit),
@@ -89,12 +89,6 @@ def table_assets(
         )
 
     return load_step(table, _specs(table, row_dimension, freshness), load, limits=limits, attempts=retry.attempts)
-
-
-def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:
-    """Return rows and Delta version of the tables of a dimension or a fact, by suffix."""
-    sizes = load_metadata.sizes(warehouse, {table + suffix: version for suffix, version in versions.items()})
-    return {suffix: dict(sizes[table + suffix]) for suffix in versions}
 
 
 def _specs(

@@ -110,21 +110,22 @@ def audit_counts(result: AuditResult, seconds: float) -> dict[str, Any]:
     return {**_transition_counts(result.counts), "seconds": round(seconds, 1)}
 
 
-def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Return the number of rows and the Delta version of each table, by its name; both come from Delta's metadata.
+def sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> TableMetadata:
+    """Return the number of rows and the Delta version of each table, by its suffix; both come from Delta's metadata.
 
     The reserved member of a dimension is excluded from all counts (S23).
 
     Args:
         warehouse: The warehouse of the tables.
-        versions: The Delta versions by table name; the version of a table that does not exist is negative.
+        table: The dimension or the fact.
+        versions: The Delta versions by suffix; the version of a table that does not exist is negative.
     """
-    existing = [name for name, version in versions.items() if version >= 0]
+    existing = {suffix: warehouse.table(table + suffix) for suffix, version in versions.items() if version >= 0}
     with ThreadPoolExecutor() as pool:  # each waits for several small answers of Spark
-        rows = dict(zip(existing, pool.map(_count_rows, map(warehouse.table, existing)), strict=True))
+        rows = dict(zip(existing, pool.map(_count_rows, existing.values()), strict=True))
     return {
-        name: {_ROWS: rows[name], "delta_version": version} if name in rows else {}
-        for name, version in versions.items()
+        suffix: {_ROWS: rows[suffix], "delta_version": version} if suffix in rows else {}
+        for suffix, version in versions.items()
     }
 
 

@@ -18,6 +18,7 @@ from scd_pipeline.components.dagster_internals import finished_backfills
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.operations.dagster_names import dagster_name, maintenance_job_name, maintenance_op_name, pool_name
@@ -44,14 +45,14 @@ class MaintenanceConfig(dg.Config):
     )
 
 
-def maintenance_job(dimension: Dimension, *, is_fact: bool = False, facts: Sequence[Fact] = ()) -> dg.JobDefinition:
+def maintenance_job(table: Dimension | Fact, facts: Sequence[Fact] = ()) -> dg.JobDefinition:
     """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads.
 
     Args:
-        dimension: The dimension, or that of the same shape as the fact.
-        is_fact: Whether it is a fact, whose rows are not arranged.
+        table: The dimension or the fact.
         facts: The facts whose views name versions of these tables.
     """
+    dimension = as_dimension(table)
     name = maintenance_op_name(dimension.name)
     description = f"Runs OPTIMIZE and VACUUM on {', '.join(dimension.table_names)}."
     # An event of another table would add an asset to the catalog that no definition has.
@@ -71,7 +72,7 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False, facts: Seque
                 retention_hours=config.retention_hours,
                 run_id=context.run_id,
                 tables_to_compact=config.compacted,
-                dimension=None if is_fact else dimension,
+                dimension=table if isinstance(table, Dimension) else None,  # rows of a fact are not arranged
             )
             # The views name versions of a history table. Other sessions cannot read a version a week after it was
             # written, unless it is the newest one.

@@ -154,11 +154,12 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             declared: The dimensions and facts.
             status: The name of the status asset.
         """
-        freshness, retry = self._freshness(), Retry(self.attempts)
+        hours, retry = self.overdue_after_hours, Retry(self.attempts)
+        freshness = None if hours is None else dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=hours))
         parts: list[dg.Definitions] = []
         overdue_checks: list[dg.AssetChecksDefinition] = []
         for table in declared.tables:
-            limits = overdue_limits(as_dimension(table), self.overdue_after_hours)
+            limits = overdue_limits(as_dimension(table), hours)
             overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
             facts = [fact for fact in declared.facts if fact is table or fact.references(as_dimension(table))]
@@ -199,7 +200,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             executor_def=dg.in_process_executor,
             description=f"Runs the asset checks of {dimension.name} on its stored tables.",
         )
-        maintenance = maintenance_job(dimension, is_fact=fact is not None, facts=facts)
+        maintenance = maintenance_job(table, facts)
         schedules = [
             load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
             self._schedule(f"check_{name}_schedule", check_job, self.check_cron),
@@ -250,11 +251,6 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         )
         schedule = self._schedule(f"{name}_schedule", job, self.status_cron)
         return dg.Definitions(assets=[asset], jobs=[job], schedules=[schedule])
-
-    def _freshness(self) -> dg.FreshnessPolicy | None:
-        if self.overdue_after_hours is None:
-            return None
-        return dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=self.overdue_after_hours))
 
 
 def _table_names(declared: Declarations) -> list[str]:

@@ -71,7 +71,7 @@ def fake_loads(
     )
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
     monkeypatch.setattr(
-        load_metadata, "sizes", lambda _, versions: {name: {"dagster/row_count": 9} for name in versions}
+        load_metadata, "sizes", lambda _, table, versions: {suffix: {"dagster/row_count": 9} for suffix in versions}
     )
     monkeypatch.setattr(load_metadata, "entity_history", lambda *_: {})
     monkeypatch.setattr(load_metadata, "examples", lambda *_: {"versions_per_delivery": "a plot"})
