@@ -18,8 +18,8 @@ from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import table_checks
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
 from scd_pipeline.components.overdue import overdue_check, overdue_limits
+from scd_pipeline.components.partitions import load_schedule
 from scd_pipeline.components.scaffolder import DimensionScaffolder
-from scd_pipeline.components.schedules import load_schedule
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations

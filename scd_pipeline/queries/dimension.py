@@ -30,9 +30,9 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.column_names import ColumnLayout
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.declaration.times import EARLIEST_TIME
-from scd_pipeline.delta.audit_table import current_transitions, recorded_until
+from scd_pipeline.delta.audit_table import assigned_keys_query, current_transitions, recorded_until
 from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
-from scd_pipeline.delta.history_table import newest_versions
+from scd_pipeline.delta.history_table import newest_versions, table_versions, versions_query
 from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -362,3 +362,39 @@ def _state() -> Column:
     revisions = Window.partitionBy(SOURCE, CHANNEL, "_delivery").orderBy(F.col(REVISION_RANK).desc())
     first = F.row_number().over(revisions) == 1
     return F.when(~first, "superseded").when(F.col(INFO)["withdrawn"], "withdrawn").otherwise("current")
+
+
+def versions_source(warehouse: Warehouse, table: QueriedTable) -> str:
+    """Return the SQL of the table of a dimension, or of its two tables as one."""
+    if not table.history_table:
+        return warehouse.table(table.name).identifier
+    return versions_query(warehouse, table.name, table_versions(warehouse, table.name))
+
+
+def keys_query(warehouse: Warehouse, table: QueriedTable, source: str, columns: Collection[str]) -> str:
+    """Return the SQL of every surrogate key that was ever assigned, with its business key and `effective_from`.
+
+    Args:
+        warehouse: The warehouse.
+        table: The dimension.
+        source: Its `versions_source`.
+        columns: The columns of its table.
+    """
+    start, _ = table.window(columns)
+    names = ", ".join(f"v.{quote_name(name)}" for name in (table.surrogate_key, *table.key_names))
+    existing = f"SELECT {names}, {start} AS {EFFECTIVE_FROM} FROM {source} AS v WHERE {table.is_version()}"
+    removed = removed_keys_query(warehouse, table, source)
+    return existing if removed is None else f"{existing} UNION ALL {removed}"
+
+
+def removed_keys_query(warehouse: Warehouse, table: QueriedTable, source: str) -> str | None:
+    """Return the SQL of the surrogate keys of versions that the dimension does not have any more.
+
+    The columns are those of `keys_query`. None without an audit.
+    """
+    stored = stored_declaration(warehouse, table.name)
+    assigned = stored and assigned_keys_query(warehouse.table(table.name + AUDIT_SUFFIX), stored)
+    if not assigned:
+        return None
+    key = quote_name(table.surrogate_key)
+    return f"SELECT DISTINCT a.* FROM ({assigned}) AS a LEFT ANTI JOIN {source} AS v ON v.{key} = a.{key}"

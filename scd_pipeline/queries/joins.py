@@ -17,14 +17,15 @@ from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.queries.assigned_keys import removed_keys_query, versions_source
 from scd_pipeline.queries.dimension import (
     QueriedTable,
     declared_rows,
     existing_rows,
     null_limit_sql,
     queried_table,
+    removed_keys_query,
     rows_known_at,
+    versions_source,
 )
 from scd_pipeline.queries.labels import (
     LabelledColumn,

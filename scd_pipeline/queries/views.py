@@ -15,12 +15,12 @@ from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.queries.assigned_keys import keys_query
 from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
     QueriedTable,
     batches,
+    keys_query,
     quarantine,
     queried_table,
 )
