@@ -16,6 +16,9 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
 DEFAULT_WAREHOUSE = "warehouse"
 """The folder of the tables if no option and no variable names one."""
 
+_CI_VARIABLES = ("CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "bamboo_buildKey")
+"""The variables by which jobs of CI services are known: most set `CI`; then Azure Pipelines, Jenkins and others."""
+
 DEFAULT_SENDER = "scd_pipeline@localhost"
 """The sender of alert mails if no variable names one."""
 
@@ -83,7 +86,7 @@ class Environment:
     server: str = _variable(
         "SCD_SERVER",
         "`off`: commands start no Spark Connect server in the background",
-        "they do, except where `CI` or `SPARK_REMOTE` is set",
+        "they do, except where `SPARK_REMOTE` or a variable of a CI service is set",
     )
     schema: str | None = _variable(
         "SCD_SCHEMA",
@@ -153,7 +156,7 @@ class Environment:
     @property
     def has_background_server(self) -> bool:
         """Whether commands start a server in the background, and use it, if no server is configured."""
-        is_elsewhere = any(self.variables.get(name) for name in ("CI", "SPARK_REMOTE"))
+        is_elsewhere = any(self.variables.get(name) for name in ("SPARK_REMOTE", *_CI_VARIABLES))
         return self.server.casefold() != "off" and not is_elsewhere
 
     @property

@@ -2,18 +2,21 @@
 
 Each combination of Java, jars, settings and environment has its own server; a start stops the unused others. A server
 ends after half an hour without a user: `python -m scd_pipeline.spark.background` is the process that watches it.
+Hosts and containers may share the folder of the servers: each of them has a folder of its own in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import hashlib
 import os
 import platform
 import secrets
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +30,8 @@ from scd_pipeline.spark.server import (
     Server,
     end_server,
     lease_server,
+    live_server,
+    remove_if_ended,
     running_server,
     seconds_since_use,
     start_detached,
@@ -41,8 +46,12 @@ IDLE_MINUTES = 30
 
 _POLL_SECONDS = 10
 _WATCH = "watch.lock"
-_SURROUNDINGS = ("SPARK_", "HADOOP_", "JAVA_", "JDK_", "AWS_", "AZURE_", "GOOGLE_")
-"""How the names of variables begin that Spark, Java or the clients of object stores read."""
+_SURROUNDINGS = (
+    *("SPARK_", "HADOOP_", "YARN_", "HIVE_", "JAVA_", "_JAVA_", "JDK_", "AWS_", "AZURE_", "GOOGLE_", "KRB5", "HOME="),
+    *("HTTP_PROXY=", "HTTPS_PROXY=", "ALL_PROXY=", "NO_PROXY="),
+)
+"""How the variables begin that Spark, Java or the clients of object stores read; in capitals."""
+_HOST_FILES = (Path("/etc/machine-id"), Path("/proc/sys/kernel/random/boot_id"))
 
 
 @dataclass(frozen=True)
@@ -59,37 +68,86 @@ def lease(environment: Environment, installation: Installation) -> Lease:
     Raises:
         SetupError: Other users can access the folder of the server, or the server does not start.
     """
-    folder = _private_folder(environment)
-    conf = spark_conf(jars=installation.jars, warehouse=environment.cache_folder / "spark-warehouse")
-    surroundings = _surroundings(launch_environment(environment.variables, installation.java_home))
-    state = state_folder(folder, {**conf, **surroundings, "host": platform.node()})
+    folder = _host_folder(environment)
+    # Other users of the machine can also connect to the ports by which the parts of Spark communicate.
+    extra = {"spark.authenticate": "true"}
+    conf = spark_conf(jars=installation.jars, warehouse=environment.cache_folder / "spark-warehouse", extra=extra)
+    variables = launch_environment(environment.variables, installation.java_home)
+    state = state_folder(folder, {**conf, **_surroundings(variables), **_configuration_files(variables)})
     if running_server(state) is None:
         stop_unused_servers(environment)
-    lease = lease_server(state, conf, java_home=installation.java_home, token=secrets.token_hex())
-    _start_watch(state)
+    with _folder_lock(folder, fcntl.LOCK_SH):
+        state.mkdir(exist_ok=True)
+        lease = lease_server(state, conf, java_home=installation.java_home, token=secrets.token_hex())
+        try:
+            _start_watch(state)
+        except BaseException:  # also an interrupt: a server without a watch never ends
+            lease.release()
+            stop_if_unused(state)
+            raise
     return lease
 
 
 def running_servers(environment: Environment) -> list[BackgroundServer]:
     """Return the servers of this user: one, and others that are still in use."""
-    states = _states(_private_folder(environment))
+    states = _states(_host_folder(environment))
     running = [(state, server) for state in states if (server := running_server(state))]
     return [BackgroundServer(server, seconds_since_use(state)) for state, server in running]
 
 
 def stop_unused_servers(environment: Environment) -> None:
     """Stop the servers of this user that no process uses."""
-    for state in _states(_private_folder(environment)):
+    folder = _host_folder(environment)
+    for state in _states(folder):
         stop_if_unused(state)
+    _remove_ended(folder)
 
 
 def stop_servers(environment: Environment) -> int:
     """Stop the servers of this user, used or not, and return how many ran. A server that is starting is waited for."""
     stopped = 0
-    for state in _states(_private_folder(environment)):
-        with start_lock(state):
+    folder = _host_folder(environment)
+    for state in _states(folder):
+        with contextlib.suppress(FileNotFoundError), start_lock(state):
             stopped += stop_server(state)
+    _remove_ended(folder)
     return stopped
+
+
+def _remove_ended(folder: Path) -> None:
+    """Remove the state folders of servers that have ended, unless a process is about to use one of them."""
+    with contextlib.suppress(BlockingIOError), _folder_lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        for state in _states(folder):
+            remove_if_ended(state)
+
+
+@contextlib.contextmanager
+def _folder_lock(folder: Path, operation: int) -> Iterator[None]:
+    """Hold the lock of a folder of servers: it is shared by those that use a state folder.
+
+    Raises:
+        BlockingIOError: The operation does not wait, and another process holds the lock.
+    """
+    with (folder / "folder.lock").open("w") as lock:
+        fcntl.flock(lock, operation)
+        yield
+
+
+def _host_folder(environment: Environment) -> Path:
+    """Return the folder of this user's servers on this host: elsewhere the ids of their processes mean nothing."""
+    texts = [platform.node(), next(filter(None, map(_read_text, _HOST_FILES)), "")]
+    with contextlib.suppress(OSError):
+        texts.append(str(Path("/proc/self/ns/pid").readlink()))  # containers of one machine have their own processes
+    folder = _private_folder(environment) / f"host-{hashlib.sha256(repr(texts).encode()).hexdigest()[:16]}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 def _private_folder(environment: Environment) -> Path:
@@ -115,7 +173,16 @@ def _states(folder: Path) -> list[Path]:
 
 def _surroundings(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables with which a server starts, and that a session cannot change."""
-    return {f"env.{name}": value for name, value in variables.items() if name.startswith(_SURROUNDINGS)}
+    named = {name: value for name, value in variables.items() if f"{name}=".upper().startswith(_SURROUNDINGS)}
+    return {f"env.{name}": value for name, value in named.items()}
+
+
+def _configuration_files(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return when the files changed that Spark and Hadoop read at their start."""
+    spark = variables.get("SPARK_CONF_DIR") or str(Path(variables["SPARK_HOME"]) / "conf")
+    folders = [spark, *(variables[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if variables.get(name))]
+    files = [file for folder in folders for file in Path(folder).glob("*") if file.is_file()]
+    return {f"file.{file}": str(file.stat().st_mtime_ns) for file in files}
 
 
 # -- the end of an unused server
@@ -161,7 +228,7 @@ def watch(state: Path, lock: int, idle_seconds: float = IDLE_MINUTES * 60, poll_
 def _watched_server(state: Path, lock: int) -> Server | None:
     """Return the running server; without one release the lock, so that the next start begins a new watch."""
     with start_lock(state):
-        running = running_server(state)
+        running = live_server(state)  # a server that does not answer at the moment still has to end
         if running is None:
             os.close(lock)
         return running

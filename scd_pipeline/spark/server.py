@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -131,10 +132,16 @@ def start_lock(state: Path) -> Iterator[None]:
         yield
 
 
-def running_server(state: Path) -> Server | None:
-    """Return the server that a state folder describes; None if it does not run."""
+def live_server(state: Path) -> Server | None:
+    """Return the server that a state folder describes, whether it answers or not; None if its process has ended."""
     server = _stored_server(state)
-    return server if server and is_running(server) and _accepts_connections(server.port) else None
+    return server if server and is_running(server) else None
+
+
+def running_server(state: Path) -> Server | None:
+    """Return the server that a state folder describes; None if it does not accept connections."""
+    server = live_server(state)
+    return server if server and _accepts_connections(server.port) else None
 
 
 def seconds_since_use(state: Path) -> float:
@@ -183,7 +190,11 @@ def _replace(state: Path, conf: Mapping[str, str], java_home: Path | None, token
     if unresponsive := _stored_server(state):
         end_server(unresponsive)
     server = _launch(state, conf, java_home, token, wait_seconds)
-    _write_state(state, server)
+    try:
+        _write_state(state, server)
+    except BaseException:
+        end_server(server)
+        raise
     return server
 
 
@@ -289,8 +300,15 @@ def _log_tail(log: Path) -> str:
 
 def stop_if_unused(state: Path) -> None:
     """Stop the server of a state folder unless a process uses it."""
-    with contextlib.suppress(BlockingIOError), _exclusive_use(state):
+    with contextlib.suppress(BlockingIOError, FileNotFoundError), _exclusive_use(state):
         stop_server(state)
+
+
+def remove_if_ended(state: Path) -> None:
+    """Remove a state folder whose server has ended, unless a process uses it."""
+    with contextlib.suppress(BlockingIOError, FileNotFoundError), _exclusive_use(state):
+        if live_server(state) is None:
+            shutil.rmtree(state, ignore_errors=True)
 
 
 def stop_server(state: Path) -> bool:
@@ -318,14 +336,21 @@ def end_server(server: Server) -> None:
 
 def is_running(server: Server) -> bool:
     """Return whether the process is this server: ids are reused, and ended processes may remain as zombies."""
+    owner, command = _process(server.pid)
+    return owner == os.getuid() and _SERVER_CLASS in command and f"{_PORT_SETTING}={server.port}" in command
+
+
+def _process(pid: int) -> tuple[int, str]:
+    """Return the user and the command line of a process; -1 and an empty text if it does not exist."""
+    folder = Path(f"/proc/{pid}")
     try:
-        command = Path(f"/proc/{server.pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+        return folder.stat().st_uid, (folder / "cmdline").read_text(encoding="utf-8", errors="replace")
     except OSError:
         if Path("/proc/self").exists():
-            return False
-        ps = ["ps", "-ww", "-p", str(server.pid), "-o", "command="]
-        command = subprocess.run(ps, capture_output=True, text=True, check=False).stdout
-    return _SERVER_CLASS in command and f"{_PORT_SETTING}={server.port}" in command
+            return -1, ""
+    ps = ["ps", "-ww", "-p", str(pid), "-o", "uid=,command="]
+    owner, _, command = subprocess.run(ps, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
+    return int(owner or -1), command
 
 
 def _has_ended(server: Server) -> bool:

@@ -23,8 +23,10 @@ if behaviour == "mute":
     time.sleep(60)
 port = int(re.search(r"binding.port=(\\d+)", " ".join(sys.argv))[1])
 with socket.create_server(("127.0.0.1", port)) as listener:
-    while True:
+    listener.accept()[0].close()
+    while behaviour != "deaf":
         listener.accept()[0].close()
+time.sleep(60)
 """
 
 

@@ -79,7 +79,7 @@ def use(environment: Environment, installation: Installation) -> server.Lease:
 
 
 def states(environment: Environment) -> list[Path]:
-    return sorted((environment.cache_folder / "servers" / f"user-{os.getuid()}").iterdir())
+    return background._states(background._host_folder(environment))
 
 
 def test_the_first_command_starts_the_server_and_the_next_one_uses_it(
@@ -102,11 +102,12 @@ def test_only_the_user_can_read_the_token(environment: Environment, installation
     (state,) = states(environment)
     assert len(lease.server.token) == 64 and lease.server.token in (state / "server.json").read_text()
     assert (state / "server.json").stat().st_mode & 0o777 == 0o600
-    assert state.parent.stat().st_mode & 0o777 == 0o700
+    assert [folder.stat().st_mode & 0o777 for folder in (state.parent, state.parent.parent)] == [0o700, 0o700]
     assert f"SPARK_CONNECT_AUTHENTICATE_TOKEN={lease.server.token}" in mode.with_name("environ").read_text()
     ps = ["ps", "-ww", "-p", str(lease.server.pid), "-o", "command="]
     command = subprocess.run(ps, capture_output=True, text=True, check=True).stdout
     assert "spark.connect.grpc.binding.address=127.0.0.1" in command and lease.server.token not in command
+    assert "spark.authenticate=true" in command
     assert lease.server.token not in repr(lease)
 
 
@@ -162,7 +163,76 @@ def test_a_server_that_does_not_listen_any_more_is_replaced(
     assert lease.is_new and not server.is_running(unresponsive)
 
 
-@pytest.mark.parametrize("change", ["jars", "java", "environment", "settings"])
+def test_hosts_that_share_a_home_have_servers_of_their_own(
+    environment: Environment, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No host knows which processes another one has, so it does not touch their state."""
+    lease = use(environment, installation)
+    (state,) = states(environment)
+    with monkeypatch.context() as patched:
+        patched.setattr(background.platform, "node", lambda: "another")
+        patched.setattr(server, "_process", lambda pid: (-1, ""))
+        background.stop_unused_servers(environment)
+        assert background.running_servers(environment) == [] and background.stop_servers(environment) == 0
+    assert (state / "server.json").exists()
+    assert [each.server for each in background.running_servers(environment)] == [lease.server]
+
+
+def test_a_process_of_another_user_is_not_the_server(
+    environment: Environment, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = use(environment, installation).server
+    owner = os.getuid()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getuid", lambda: owner + 1)
+        assert not server.is_running(running)
+    assert server.is_running(running)
+
+
+def test_the_folder_of_an_ended_server_is_removed(
+    environment: Environment, installation: Installation, tmp_path: Path
+) -> None:
+    lease = background.lease(environment, installation)
+    (ended,) = states(environment)
+    server.end_server(lease.server)
+    other = Installation(installation.java, tmp_path / "java-2", installation.jars)
+    use(environment, other)
+    assert ended in states(environment) and len(states(environment)) == 2, "a process uses it"
+    lease.release()
+    background.stop_unused_servers(environment)
+    assert states(environment) == []
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt(), OSError("no process can be started")])
+def test_a_server_without_a_watch_does_not_remain(
+    environment: Environment, installation: Installation, monkeypatch: pytest.MonkeyPatch, reason: BaseException
+) -> None:
+    started: list[server.Server] = []
+
+    def fail(state: Path) -> None:
+        started.extend(each.server for each in background.running_servers(environment))
+        raise reason
+
+    monkeypatch.setattr(background, "_start_watch", fail)
+    with pytest.raises(type(reason)):
+        background.lease(environment, installation)
+    assert [server.is_running(each) for each in started] == [False]
+
+
+def test_the_watch_ends_a_server_that_does_not_accept_connections(
+    environment: Environment, installation: Installation, mode: Path
+) -> None:
+    mode.write_text("deaf")
+    deaf = use(environment, installation).server
+    (state,) = states(environment)
+    assert background.running_servers(environment) == [] and server.is_running(deaf)
+    background.watch(state, os.open(state, os.O_RDONLY), idle_seconds=0.2, poll_seconds=0.1)
+    assert not server.is_running(deaf)
+
+
+@pytest.mark.parametrize(
+    "change", ["jars", "java", "AWS_PROFILE", "_JAVA_OPTIONS", "https_proxy", "KRB5_CONFIG", "HOME", "file", "settings"]
+)
 def test_an_outdated_server_is_replaced(
     environment: Environment,
     installation: Installation,
@@ -170,6 +240,10 @@ def test_an_outdated_server_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
     change: str,
 ) -> None:
+    file = tmp_path / "conf" / "core-site.xml"
+    file.parent.mkdir()
+    file.touch()
+    environment = Environment.from_env({**environment.variables, "SPARK_CONF_DIR": str(file.parent)})
     outdated = use(environment, installation).server
     jars, java_home, variables = installation.jars, installation.java_home, dict(environment.variables)
     if change == "jars":
@@ -177,10 +251,12 @@ def test_an_outdated_server_is_replaced(
         jars[0].touch()
     elif change == "java":
         java_home = tmp_path / "java-2"
-    elif change == "environment":
-        variables["AWS_PROFILE"] = "another"
-    else:
+    elif change == "file":
+        os.utime(file, (0, 0))
+    elif change == "settings":
         monkeypatch.setattr(background, "spark_conf", lambda **options: {"spark.master": "local[3]"})
+    else:
+        variables[change] = "another"
     lease = use(Environment.from_env(variables), Installation(installation.java, java_home, jars))
     assert lease.is_new
     assert [each.server for each in background.running_servers(environment)] == [lease.server]
@@ -266,6 +342,8 @@ def _processes() -> set[int]:
         ({"SCD_SERVER": "OFF"}, False),
         ({"CI": "true"}, False),
         ({"CI": ""}, True),
+        ({"TF_BUILD": "True"}, False),
+        ({"JENKINS_URL": "https://h"}, False),
         ({"SPARK_REMOTE": "sc://h"}, False),
     ],
 )
