@@ -458,6 +458,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "700, as it contains the token of the Spark Connect server in the background",
         "remove it, or set SCD_SERVER=off",
     ),
+    "SERVER_FAILS": Condition(
+        "the Spark Connect server in the background fails ({reason}); expected it to answer",
+        "see its log {log}, stop it by `scd server stop`, or set SCD_SERVER=off",
+    ),
     "SERVER_TIMEOUT": Condition(
         "the Spark Connect server did not answer at {url} in time and was stopped; expected it to accept connections",
         "fix the error in its log:\n{log}",

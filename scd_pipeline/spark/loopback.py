@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import grpc  # type: ignore[import-untyped]
 from pyspark.sql.connect.client import DefaultChannelBuilder
+
+_ANSWER_SECONDS = 30
 
 
 class LoopbackChannelBuilder(DefaultChannelBuilder):
@@ -18,8 +22,20 @@ class LoopbackChannelBuilder(DefaultChannelBuilder):
         self.set(self.PARAM_TOKEN, token)
 
     def toChannel(self) -> grpc.Channel:  # noqa: N802 (PySpark's name)
-        """Return the channel; its credentials are only sent to an address of this machine."""
+        """Return the channel, once the server answers. Its credentials are only sent to an address of this machine.
+
+        Raises:
+            TimeoutError: The server does not answer. PySpark would wait for ever if the server accepts connections.
+        """
         token = grpc.access_token_call_credentials(self.token)
-        return self._secure_channel(
+        channel: grpc.Channel = self._secure_channel(
             self.endpoint, grpc.composite_channel_credentials(grpc.local_channel_credentials(), token)
         )
+        with contextlib.ExitStack() as stack:
+            stack.callback(channel.close)
+            try:
+                grpc.channel_ready_future(channel).result(timeout=_ANSWER_SECONDS)
+            except grpc.FutureTimeoutError:
+                raise TimeoutError(f"no answer within {_ANSWER_SECONDS} s") from None
+            stack.pop_all()
+        return channel

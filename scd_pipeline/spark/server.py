@@ -265,17 +265,22 @@ def start_detached(command: Sequence[str], environ: Mapping[str, str], log: Path
         environ: The environment variables.
         log: The file of its output, in whose folder it runs.
         keep_open: File descriptors that it inherits.
+
+    Raises:
+        SetupError: The process cannot be started.
     """
     shell = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _DETACH, str(log), *command],
         cwd=log.parent,
         env=environ,
-        stdout=subprocess.PIPE,
+        capture_output=True,
         text=True,
-        check=True,
+        check=False,
         start_new_session=True,
         pass_fds=keep_open,
     )
+    if shell.returncode:
+        raise SetupError("SERVER_ENDED", str(log), log=shell.stderr.strip() or f"exit code {shell.returncode}")
     return int(shell.stdout)
 
 

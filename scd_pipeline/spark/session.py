@@ -19,6 +19,7 @@ from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, spark_co
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline.spark.launch import launch_environment
 from scd_pipeline.spark.remote import BACKGROUND, redacted_address, require_server
+from scd_pipeline.spark.server import is_running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,26 +108,38 @@ def background_spark(
         installation: Java and jars, if the caller has found them.
         report: Receives a line if the server is started.
 
+    A server that fails is replaced, unless another process uses it.
+
     Raises:
-        SetupError: The server does not start, Java or jars are missing, or this process has an embedded session.
+        SetupError: The server does not start or fails, Java or jars are missing, or this process has an embedded
+            session.
     """
+    from pyspark.errors import PySparkException
+
     from scd_pipeline.spark import background
+    from scd_pipeline.spark.loopback import LoopbackChannelBuilder
 
     _require_no_embedded_session(BACKGROUND)
-    lease = background.lease(environment, installation or find_installation(environment))
-    if lease.is_new:
-        report(
-            f"started a Spark Connect server in the background for later commands; it ends after "
-            f"{background.IDLE_MINUTES} idle minutes, or by `scd server stop`"
-        )
-    try:
-        from scd_pipeline.spark.loopback import LoopbackChannelBuilder
-
-        channel = LoopbackChannelBuilder(lease.server.url, lease.server.token)
-        return _connect(channel, BACKGROUND, lease.release)
-    except BaseException:
-        lease.release()
-        raise
+    installed = installation or find_installation(environment)
+    while True:
+        lease = background.lease(environment, installed)
+        if lease.is_new:
+            report(
+                f"started a Spark Connect server in the background for later commands; it ends after "
+                f"{background.IDLE_MINUTES} idle minutes, or by `scd server stop`"
+            )
+        try:
+            channel = LoopbackChannelBuilder(lease.server.url, lease.server.token)
+            return _connect(channel, BACKGROUND, lease.release)
+        except (PySparkException, OSError) as error:
+            lease.release()
+            background.stop_unused_servers(environment)  # the next one may work
+            if lease.is_new or is_running(lease.server):
+                reason = str(error).partition("\n")[0]
+                raise SetupError("SERVER_FAILS", lease.server.url, reason=reason, log=lease.server.log) from error
+        except BaseException:
+            lease.release()
+            raise
 
 
 def _connect(channel: DefaultChannelBuilder, address: str, release: Callable[[], None]) -> SparkSession:
@@ -141,7 +154,11 @@ def _connect(channel: DefaultChannelBuilder, address: str, release: Callable[[],
         # A server of this machine that refuses connections has ended: retry for half a minute, not for ten.
         spark.client.set_retry_policies([DefaultPolicy(max_retries=12, max_backoff=3000)])
     _connected[spark] = weakref.finalize(spark, release)
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    except BaseException:
+        spark.client.close()  # `stop` would call the server again
+        raise
     return spark
 
 

@@ -22,6 +22,12 @@ if behaviour == "port in use":
 if behaviour == "mute":
     time.sleep(60)
 port = int(re.search(r"binding.port=(\\d+)", " ".join(sys.argv))[1])
+if behaviour == "refuses":
+    import concurrent.futures, grpc
+    service = grpc.server(concurrent.futures.ThreadPoolExecutor())
+    service.add_insecure_port(f"127.0.0.1:{port}")
+    service.start()
+    time.sleep(60)
 with socket.create_server(("127.0.0.1", port)) as listener:
     listener.accept()[0].close()
     while behaviour != "deaf":

@@ -39,6 +39,22 @@ print(lease.server.pid, lease.is_new, flush=True)
 time.sleep(float(sys.argv[4]))
 """
 
+COMMAND = """
+import sys
+from pathlib import Path
+from scd_pipeline.cli.context import Settings
+from scd_pipeline.environment import Environment
+from scd_pipeline.spark import loopback, server, session
+from scd_pipeline.spark.installation import Installation
+from scd_pipeline.spark.java import Java
+server.spark_home = lambda: Path(sys.argv[1])
+installation = Installation(Java(Path("java"), 17, "PATH"), Path(sys.argv[2]), (Path(sys.argv[3]),))
+loopback._ANSWER_SECONDS = 2
+session.find_installation = lambda environment: installation
+session.local_spark = lambda *arguments, **options: session._leave_connect_mode() or "embedded"
+print(Settings.resolve({}, Environment.from_env())._open_spark(quick=True))
+"""
+
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
@@ -379,6 +395,39 @@ def test_a_command_uses_an_embedded_spark_if_the_server_does_not_start(
         pass
     assert used == remotes
     assert ("an embedded Spark is used" in capsys.readouterr().err) == (len(remotes) == 2)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("behaviour", ["refuses", "works"])
+@pytest.mark.parametrize("is_used", [False, True])
+def test_a_failing_server_is_replaced_unless_it_is_used_and_then_spark_is_embedded(
+    environment: Environment, installation: Installation, mode: Path, behaviour: str, is_used: bool
+) -> None:
+    """One that refuses calls, or that accepts connections and does not answer."""
+    mode.write_text(behaviour)
+    lease = background.lease(environment, installation)
+    if not is_used:
+        lease.release()
+    variables = {name: value for name, value in environment.variables.items() if not name.startswith("SPARK_")}
+    variables |= {"CI": "", "SCD_REMOTE": "", "SCD_SERVER": ""}
+    arguments = [str(mode.parent), str(installation.java_home), str(installation.jars[0])]
+    command = [sys.executable, "-c", COMMAND, *arguments]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert done.stdout == "embedded\n", done.stderr
+    assert "an embedded Spark is used" in done.stderr and "SERVER_FAILS" in done.stderr
+    assert [each.server for each in background.running_servers(environment)] == ([lease.server] if is_used else [])
+    is_replaced = lease.server.token not in mode.with_name("environ").read_text()
+    assert is_replaced is not is_used
+    lease.release()
+
+
+def test_a_process_that_cannot_be_started_is_an_error_of_the_setup(
+    environment: Environment, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then a command uses an embedded Spark."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(SetupError, match="SERVER_ENDED"):
+        background.lease(environment, installation)
 
 
 @pytest.mark.parametrize(("variables", "left"), [({"SCD_SERVER": "off"}, 0), ({"SCD_SERVER": "", "CI": ""}, 1)])
