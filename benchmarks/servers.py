@@ -9,7 +9,8 @@ from pathlib import Path
 from scd_pipeline.environment import Environment
 from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import install
-from scd_pipeline.spark.server import Server, connect_server, running_server, state_folder
+from scd_pipeline.spark.server import Server, running_server, state_folder
+from scd_pipeline_tests.servers import connect_server
 
 
 @contextmanager

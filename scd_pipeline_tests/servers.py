@@ -61,11 +61,24 @@ def settings(installation: Installation) -> dict[str, str]:
 
 
 @contextlib.contextmanager
+def connect_server(
+    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
+) -> Iterator[str]:
+    """Yield the URL of the folder's server with these settings. Start a server if none runs; the last user stops it."""
+    state = server.state_folder(folder, conf)
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.stop_if_unused, state)
+        lease = server.lease_server(state, conf, java_home=java_home, wait_seconds=wait_seconds)
+        stack.callback(lease.release)
+        yield lease.server.url
+
+
+@contextlib.contextmanager
 def shared_spark(
     folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
 ) -> Iterator[SparkSession]:
     """Yield a session at the server of `connect_server`, and stop it before the server is stopped."""
-    with server.connect_server(folder, conf, java_home=java_home, wait_seconds=wait_seconds) as url:
+    with connect_server(folder, conf, java_home=java_home, wait_seconds=wait_seconds) as url:
         spark = connect_spark(url)
         try:
             yield spark
@@ -113,7 +126,7 @@ def use() -> int:
     """Use the server until it is stopped; print its address once it runs."""
     installation = find_installation(Environment.from_env())
     conf = settings(installation)
-    with server.connect_server(folder(), conf, java_home=installation.java_home) as url:
+    with connect_server(folder(), conf, java_home=installation.java_home) as url:
         print(url, flush=True)
         while find_server(folder(), conf) is not None:
             time.sleep(1)

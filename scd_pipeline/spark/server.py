@@ -68,23 +68,6 @@ class Lease:
             self.users.close()
 
 
-@contextlib.contextmanager
-def connect_server(
-    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
-) -> Iterator[str]:
-    """Yield the URL of the folder's server with these settings. Start a server if none runs; the last user stops it.
-
-    Raises:
-        SetupError: The server ended while it started, or did not answer within `wait_seconds`.
-    """
-    state = state_folder(folder, conf)
-    with contextlib.ExitStack() as stack:
-        stack.callback(stop_if_unused, state)
-        lease = lease_server(state, conf, java_home=java_home, wait_seconds=wait_seconds)
-        stack.callback(lease.release)
-        yield lease.server.url
-
-
 def lease_server(
     state: Path, conf: Mapping[str, str], *, java_home: Path | None, token: str = "", wait_seconds: float = 120
 ) -> Lease:
@@ -98,7 +81,7 @@ def lease_server(
         wait_seconds: How long to wait for a server that starts.
 
     Raises:
-        SetupError: As `connect_server`.
+        SetupError: The server ended while it started, or did not answer within `wait_seconds`.
     """
     users = (state / _USERS).open("a")
     try:

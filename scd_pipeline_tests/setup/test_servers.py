@@ -17,7 +17,7 @@ import pytest
 
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import server
-from scd_pipeline_tests.servers import find_server, stop_servers
+from scd_pipeline_tests.servers import connect_server, find_server, stop_servers
 
 CONF = {"spark.master": "local[1]"}
 OTHER = {"spark.master": "local[2]"}
@@ -34,14 +34,14 @@ def servers(tmp_path: Path, mode: Path) -> Iterator[Path]:
 @pytest.fixture
 def started(servers: Path) -> Iterator[server.Server]:
     """A server that runs until the end of the test."""
-    with server.connect_server(servers, CONF, java_home=None):
+    with connect_server(servers, CONF, java_home=None):
         running = find_server(servers, CONF)
         assert running is not None
         yield running
 
 
 def test_a_server_runs_as_long_as_its_user(servers: Path) -> None:
-    with server.connect_server(servers, CONF, java_home=None) as url:
+    with connect_server(servers, CONF, java_home=None) as url:
         running = find_server(servers)
         assert running is not None
         assert running.url == url
@@ -51,21 +51,21 @@ def test_a_server_runs_as_long_as_its_user(servers: Path) -> None:
 
 
 def test_the_last_user_stops_the_server(servers: Path) -> None:
-    with server.connect_server(servers, CONF, java_home=None) as url:
-        with server.connect_server(servers, CONF, java_home=None) as same:
+    with connect_server(servers, CONF, java_home=None) as url:
+        with connect_server(servers, CONF, java_home=None) as same:
             assert same == url
         assert find_server(servers) is not None
     assert find_server(servers) is None
 
 
 def test_a_server_is_stopped_after_a_failed_user(servers: Path) -> None:
-    with pytest.raises(ZeroDivisionError), server.connect_server(servers, CONF, java_home=None):
+    with pytest.raises(ZeroDivisionError), connect_server(servers, CONF, java_home=None):
         raise ZeroDivisionError
     assert find_server(servers) is None
 
 
 def test_a_server_in_use_can_be_stopped(servers: Path, started: server.Server) -> None:
-    with server.connect_server(servers, CONF, java_home=None) as url:
+    with connect_server(servers, CONF, java_home=None) as url:
         assert url == started.url
     assert find_server(servers) == started
     assert stop_servers(servers) == 1
@@ -73,7 +73,7 @@ def test_a_server_in_use_can_be_stopped(servers: Path, started: server.Server) -
 
 
 def test_other_settings_have_another_server(servers: Path, started: server.Server) -> None:
-    with server.connect_server(servers, OTHER, java_home=None) as url:
+    with connect_server(servers, OTHER, java_home=None) as url:
         assert url != started.url
         assert find_server(servers, CONF) == started
     assert find_server(servers, OTHER) is None
@@ -83,26 +83,27 @@ def test_other_settings_have_another_server(servers: Path, started: server.Serve
 def test_another_process_shares_the_server_until_it_is_killed(servers: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; from scd_pipeline.spark import server\n"
+        "from scd_pipeline_tests.servers import connect_server\n"
         "server.spark_home = lambda: Path(sys.argv[2])\n"
-        f"with server.connect_server(Path(sys.argv[1]), {CONF!r}, java_home=None) as url:\n"
+        f"with connect_server(Path(sys.argv[1]), {CONF!r}, java_home=None) as url:\n"
         "    print(url, flush=True); time.sleep(60)\n"
     )
     arguments = [sys.executable, "-c", program, str(servers), str(servers.parent / "spark")]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         url = other.stdout.readline().strip()
-        with server.connect_server(servers, CONF, java_home=None) as same:
+        with connect_server(servers, CONF, java_home=None) as same:
             assert same == url
         assert find_server(servers) is not None, "the other process still uses it"
         other.kill()
-    with server.connect_server(servers, CONF, java_home=None) as same:
+    with connect_server(servers, CONF, java_home=None) as same:
         assert same == url
     assert find_server(servers) is None
 
 
 def test_a_server_that_fails_shows_its_log(servers: Path, mode: Path) -> None:
     mode.write_text("fails")
-    with pytest.raises(SetupError) as error, server.connect_server(servers, CONF, java_home=None):
+    with pytest.raises(SetupError) as error, connect_server(servers, CONF, java_home=None):
         pass
     assert error.value.code == "SERVER_ENDED" and error.value.location.endswith("server.log")
     assert error.value.details == {"log": "one line of the log\nno such jar"}
@@ -111,7 +112,7 @@ def test_a_server_that_fails_shows_its_log(servers: Path, mode: Path) -> None:
 
 def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> None:
     mode.write_text("mute")
-    with pytest.raises(SetupError) as error, server.connect_server(servers, CONF, java_home=None, wait_seconds=1):
+    with pytest.raises(SetupError) as error, connect_server(servers, CONF, java_home=None, wait_seconds=1):
         pass
     assert error.value.code == "SERVER_TIMEOUT" and error.value.location.endswith("server.log")
     assert error.value.details["log"] == "one line of the log"
@@ -127,14 +128,14 @@ def test_an_interrupted_start_leaves_no_server(servers: Path, mode: Path, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr(server, "_wait_until_ready", interrupt)
-    with pytest.raises(KeyboardInterrupt), server.connect_server(servers, CONF, java_home=None):
+    with pytest.raises(KeyboardInterrupt), connect_server(servers, CONF, java_home=None):
         pass
     assert not server.is_running(started[0])
 
 
 def test_a_port_in_use_is_replaced_by_another_port(servers: Path, mode: Path) -> None:
     mode.write_text("port in use")
-    with server.connect_server(servers, CONF, java_home=None) as url:
+    with connect_server(servers, CONF, java_home=None) as url:
         running = find_server(servers)
         assert running is not None and running.url == url
 
@@ -163,7 +164,7 @@ def test_the_environment_of_the_server(
 ) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere:1")
     monkeypatch.setenv("SPARK_HOME", "/elsewhere")
-    with server.connect_server(servers, CONF, java_home=tmp_path):
+    with connect_server(servers, CONF, java_home=tmp_path):
         environ = dict(line.split("=", 1) for line in mode.with_name("environ").read_text().splitlines())
     assert environ["JAVA_HOME"] == str(tmp_path)
     assert environ["PYSPARK_PYTHON"] == sys.executable
@@ -174,7 +175,7 @@ def test_the_environment_of_the_server(
 def test_sigterm_ends_a_server_even_if_its_starter_ignores_sigterm(servers: Path) -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        with server.connect_server(servers, CONF, java_home=None):
+        with connect_server(servers, CONF, java_home=None):
             running = find_server(servers, CONF)
             assert running is not None
             os.kill(running.pid, signal.SIGTERM)
