@@ -12,7 +12,6 @@ _TOKEN = re.compile(
       --(?:\\\n|[^\r\n])* | /\*                             # comments
     | [rR]'[^']*' | '(?:\\.|[^'\\])*'                       # literals
     | [rR]"[^"]*" | "(?:\\.|[^"\\])*"
-    | (?P<tag>\$\w*\$).*?(?P=tag)
     | `(?:``|[^`])*` | \w+ | \|> | \S
     """,
     re.DOTALL | re.VERBOSE,

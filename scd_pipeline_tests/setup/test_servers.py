@@ -133,6 +133,21 @@ def test_an_interrupted_start_leaves_no_server(servers: Path, mode: Path, monkey
     assert not server.is_running(started[0])
 
 
+def test_a_start_that_is_interrupted_before_its_state_is_stored_leaves_no_server(
+    servers: Path, mode: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[server.Server] = []
+
+    def interrupt(state: Path, running: server.Server) -> None:
+        started.append(running)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "_write_state", interrupt)
+    with pytest.raises(KeyboardInterrupt), connect_server(servers, CONF, java_home=None):
+        pass
+    assert not server.is_running(started[0])
+
+
 def test_a_port_in_use_is_replaced_by_another_port(servers: Path, mode: Path) -> None:
     mode.write_text("port in use")
     with connect_server(servers, CONF, java_home=None) as url:

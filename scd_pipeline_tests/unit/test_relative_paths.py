@@ -30,7 +30,7 @@ SELECT d.`a` FROM d
 select s.json.`field` from t s
 select text.`my col` from v as text
 SELECT a, json.`b` FROM t AS json ORDER BY json.`c`, json.`d` DESC, json.`e`
-SELECT 'FROM csv.`x`', "it's FROM csv.`x`", r'\', ' FROM csv.`y`', 'it\\'s FROM csv.`z`', $$ FROM csv.`x` $$ FROM t
+SELECT 'FROM csv.`x`', "it's FROM csv.`x`", r'\', ' FROM csv.`y`', 'it\\'s FROM csv.`z`' FROM t
 SELECT extract(YEAR FROM json.`x`), trim(BOTH 'a' FROM json.`y`), a IS NOT DISTINCT FROM json.`z`, json.`u` FROM json
 SELECT `FROM`, t.from, json.`a`, 1 AS from, json.`b`, coalesce(json.`c`, json.`d`) FROM t AS json
 SELECT a FROM t AS json WHERE json.`b` IN (json.`c`, json.`d`) GROUP BY a, json.`e` HAVING max(json.`f`) > 1
