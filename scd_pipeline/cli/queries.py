@@ -13,7 +13,6 @@ import click
 from scd_pipeline.cli.console import report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, limit_option, with_output, with_settings
 from scd_pipeline.cli.read_only import require_query
-from scd_pipeline.cli.relative_paths import with_absolute_paths
 from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.cli.spark_errors import query_errors
@@ -21,7 +20,6 @@ from scd_pipeline.declaration import Declarations, Snapshot, read_declarations
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.instants import to_instant
-from scd_pipeline.spark.remote import BACKGROUND
 from scd_pipeline.texts import did_you_mean, join_names, pluralize
 
 if TYPE_CHECKING:
@@ -55,7 +53,8 @@ dimension_argument = click.argument("dimension", metavar="DIMENSION", shell_comp
 def sql(settings: Settings, *, query: str, output: Output) -> None:
     """Query the tables and views of the warehouse in SQL.
 
-    Without QUERY, the names of the tables and views are shown.
+    Without QUERY, the names of the tables and views are shown. A file in it, such as csv.`/data/orders.csv`, has an
+    absolute path.
     """
     from scd_pipeline import queries
 
@@ -66,8 +65,6 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
         if not query:
             print("\n".join(queries.view_names(warehouse, facts)) or f"no table is in {warehouse.location} yet")
             return
-        if settings.remote in ("", BACKGROUND):
-            query = with_absolute_paths(query)
         queries.register(warehouse, facts=facts, query=query)
         with query_errors(lambda: queries.view_names(warehouse, facts), check=True):
             require_query(warehouse.spark, query)
