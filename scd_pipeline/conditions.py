@@ -460,7 +460,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "SERVER_FAILS": Condition(
         "the Spark Connect server in the background fails ({reason}); expected it to answer",
-        "see its log {log}, stop it by `scd server stop`, or set SCD_SERVER=off",
+        "stop it by `scd server stop`, or fix the error in its log:\n{log}",
     ),
     "SERVER_TIMEOUT": Condition(
         "the Spark Connect server did not answer at {url} in time and was stopped; expected it to accept connections",

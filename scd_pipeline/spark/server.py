@@ -196,7 +196,7 @@ def _launch(state: Path, conf: Mapping[str, str], java_home: Path | None, token:
             raise
         if "Address already in use" not in _read_log(log):
             break
-    raise SetupError("SERVER_ENDED", str(log), log=_log_tail(log))
+    raise SetupError("SERVER_ENDED", str(log), log=log_tail(log))
 
 
 def _wait_until_ready(server: Server, deadline: float) -> bool:
@@ -211,7 +211,7 @@ def _wait_until_ready(server: Server, deadline: float) -> bool:
         if _accepts_connections(server.port):
             return True
         time.sleep(0.1)
-    raise SetupError("SERVER_TIMEOUT", server.log, url=server.url, log=_log_tail(Path(server.log)))
+    raise SetupError("SERVER_TIMEOUT", server.log, url=server.url, log=log_tail(Path(server.log)))
 
 
 def _spawn(conf: Mapping[str, str], java_home: Path | None, token: str, port: int, log: Path) -> int:
@@ -278,7 +278,8 @@ def _read_log(log: Path) -> str:
     return log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
 
 
-def _log_tail(log: Path) -> str:
+def log_tail(log: Path) -> str:
+    """Return the last lines of a log."""
     lines = [line for line in _read_log(log).splitlines() if line.strip()]
     return "\n".join(lines[-_LOG_LINES:]) or "(empty)"
 

@@ -19,7 +19,7 @@ from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, spark_co
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline.spark.launch import launch_environment
 from scd_pipeline.spark.remote import BACKGROUND, redacted_address, require_server
-from scd_pipeline.spark.server import is_running
+from scd_pipeline.spark.server import is_running, log_tail
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -133,10 +133,10 @@ def background_spark(
             return _connect(channel, BACKGROUND, lease.release)
         except (PySparkException, OSError) as error:
             lease.release()
+            reason, log = str(error).partition("\n")[0], log_tail(Path(lease.server.log))
             background.stop_unused_servers(environment)  # the next one may work
             if lease.is_new or is_running(lease.server):
-                reason = str(error).partition("\n")[0]
-                raise SetupError("SERVER_FAILS", lease.server.url, reason=reason, log=lease.server.log) from error
+                raise SetupError("SERVER_FAILS", lease.server.log, reason=reason, log=log) from error
         except BaseException:
             lease.release()
             raise

@@ -415,6 +415,7 @@ def test_a_failing_server_is_replaced_unless_it_is_used_and_then_spark_is_embedd
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.stdout == "embedded\n", done.stderr
     assert "an embedded Spark is used" in done.stderr and "SERVER_FAILS" in done.stderr
+    assert "one line of the log" in done.stderr
     assert [each.server for each in background.running_servers(environment)] == ([lease.server] if is_used else [])
     is_replaced = lease.server.token not in mode.with_name("environ").read_text()
     assert is_replaced is not is_used
