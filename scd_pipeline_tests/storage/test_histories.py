@@ -121,8 +121,8 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
         ("dim_x_changes", "run `R`; no other table can rebuild it; restore the files that it had"),
         (
             "dim_x_audit",
-            "run `R`, or drop the table: a load rebuilds it from the change log, without withdrawn transitions and "
-            "repairs",
+            "run `R`, or drop the table: a load rebuilds it from the change log, without withdrawn transitions, "
+            "repairs and keys of removed versions",
         ),
     ],
 )
