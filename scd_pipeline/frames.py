@@ -173,7 +173,7 @@ def checkpoint_observed(frame: DataFrame, *observed: Observed) -> tuple[DataFram
 
 
 def checkpoint_with_counts(frame: DataFrame, counts: Mapping[str, Column]) -> tuple[DataFrame, dict[str, int]]:
-    """Compute a frame once, and return it with counts over its rows, which are exact as those of `observe`.
+    """Compute a frame once, and return it with counts over its rows, as exact as in `observe`.
 
     Args:
         frame: Any rows.

@@ -102,7 +102,7 @@ def _specs(
     name, log = table.name, table.name + LOG_SUFFIX
     deps = [dg.AssetDep(log)]
     if isinstance(table, Fact):
-        # The deliveries of a fact are not those of its dimensions: each of its partitions may need any of theirs.
+        # A fact has other deliveries than its dimensions: each of its partitions may need any of theirs.
         mapping = dg.AllPartitionMapping()
         deps += [dg.AssetDep(dimension.name, partition_mapping=mapping) for dimension in table.dimensions]
         description, metadata = definition_metadata.fact_description(table), definition_metadata.fact_table(table)

@@ -1,7 +1,8 @@
 """Summarize the rows of deliveries in the query that computes them: what each batch contains, and the range of keys.
 
-The figures of few batches are aggregates of that query, those of many batches need a query of their own. So does the
-search for rows of one entity at one position, unless there are so few rows that the aggregates list all positions.
+Few batches are summarized by aggregates of that query, many batches by a query of their own.
+Rows of one entity at one position are found by another query, unless there are so few rows that the aggregates list all
+positions.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def content_figures(
 def with_exact_ties(
     contents: Mapping[str, BatchContent], rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension
 ) -> dict[str, BatchContent]:
-    """Return the contents of batches of which good rows may have ties.
+    """Return the contents of batches whose good rows may have ties.
 
     The cost is a shuffle of a hash of each row's key and time. Only if two of these hashes are equal, the rows are
     grouped by the key and the time themselves.

@@ -130,7 +130,7 @@ def assigned_keys_query(audit: Table, stored: StoredDeclaration) -> str | None:
 
 
 def _starts_at_begin(key: str, names: Sequence[str], stored: StoredDeclaration) -> list[str]:
-    """Return the SQL of the starts of a version that may begin at the declared begin, of which the first is not NULL.
+    """Return possible starts, as SQL, of a version that may begin at the declared begin; the first not NULL applies.
 
     The change's own time is the start if the key is its hash (`history.keys.surrogate_key`).
     """

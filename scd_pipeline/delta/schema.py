@@ -368,7 +368,7 @@ def _display_field(field: str, value: Any) -> str:
 
 
 def require_pipeline_tables(*tables: Table) -> None:
-    """Check that those of the tables that exist were created by this package.
+    """Check that this package created each of the tables that exists.
 
     It creates a table and its properties in one commit, so a table without them is foreign.
 

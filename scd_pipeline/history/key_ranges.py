@@ -1,7 +1,7 @@
 """The range of the business keys that a load concerns, by which Delta and Parquet skip the other stored rows.
 
 Neither skips rows by a join, only by a comparison with constants: Delta skips files by their statistics, and Parquet
-skips pages. The keys of new entities often rise, as those of orders and of their customers do, and maintenance arranges
+skips pages. The keys of new entities often rise, as keys of orders and of their customers do, and maintenance arranges
 the rows of a large table by key. A load with few keys then reads only a small part of the stored rows.
 """
 

@@ -286,7 +286,7 @@ def record_from(
     """Record from the last commit of the audit.
 
     Args:
-        last: The last commit of the audit, read before those of its upstream.
+        last: The last commit of the audit, read before its upstream tables.
         loaded: The step of a load that has just committed, if any.
     """
     table, log_table = (warehouse.table(name) for name in (dimension.name, dimension.name + LOG_SUFFIX))

@@ -188,7 +188,7 @@ class FactKeys:
     def violations(self, rows: DataFrame) -> DataFrame:
         """Return invariant and key of the rows of `add_columns` for which a role has several versions in force.
 
-        They are found by their surrogate keys, as those of a dimension; this query names the invariant.
+        Their repeated surrogate keys reveal them, as in a dimension; this query names the invariant.
         """
         return duplicate_grain(rows, self.fact, {})
 

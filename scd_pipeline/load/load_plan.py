@@ -192,7 +192,7 @@ def build_plan(
     if running is not None:
         # A further attempt may read another state, and rejected deliveries again.
         running.expect_records(read=None, shuffled=None)
-    # Keys of dimensions that were read before a commit of another load must not replace those of that load (S24).
+    # Keys from dimensions that were read before another load committed must not replace the keys of that load (S24).
     state = read_state(warehouse, dimension, [audit] if audit else [], fact_keys.last if fact_keys else None)
     intake = accept(
         warehouse.spark,

@@ -177,7 +177,7 @@ def _effective_records(records: DataFrame, dimension: Dimension, comparison: Com
 class _RowCounts(NamedTuple):
     """Compared rows, computed, with their number by action.
 
-    `unknown_members` is the number of those that the load writes with the key of the unknown member, by role.
+    `unknown_members` is the number of rows that the load writes with the key of the unknown member, by role.
     """
 
     rows: DataFrame
@@ -221,7 +221,7 @@ def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
 def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
     """Return the surrogate keys that no other version may get, with their versions (`_versions`) (S14).
 
-    Those of versions that the table does not have any more are in the audit alone. Without an audit they are unknown.
+    Only the audit has the keys of versions that the table does not have any more. Without an audit they are unknown.
     """
     current, query = _versions(stored, state.dimension), None
     if state.may_lack_versions:

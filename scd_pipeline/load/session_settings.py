@@ -50,8 +50,8 @@ class RunningLoad:
         """Declare the work of the load from now on.
 
         Args:
-            read: An upper bound of the records that it reads of a delivery or writes to a table, and of those that it
-                scans, `STORED_PER_DELIVERED` of which count as one; None if it is unknown.
+            read: An upper bound of the records that it reads of a delivery or writes to a table, and of the records
+                that it scans, divided by `STORED_PER_DELIVERED`; None if it is unknown.
             shuffled: An upper bound of the records that it sorts, groups, or joins without a broadcast; None if it is
                 unknown.
         """

@@ -58,7 +58,7 @@ _PROVES_EXISTENCE: Mapping[str, tuple[str, ...]] = {
     LOG_SUFFIX: ("", AUDIT_SUFFIX),
     AUDIT_SUFFIX: ("",),
 }
-"""The suffix of each table, and those of the tables whose commits prove that it existed."""
+"""For the suffix of each table, the suffixes of the tables whose commits prove that it existed."""
 
 
 _COMMIT_CHECKS = (NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)

@@ -390,7 +390,7 @@ def keys_query(warehouse: Warehouse, table: QueriedTable, source: str, columns: 
 def removed_keys_query(warehouse: Warehouse, table: QueriedTable, source: str) -> str | None:
     """Return the SQL of the surrogate keys of versions that the dimension does not have any more.
 
-    The columns are those of `keys_query`. None without an audit.
+    It has the columns of `keys_query`. None without an audit.
     """
     stored = stored_declaration(warehouse, table.name)
     assigned = stored and assigned_keys_query(warehouse.table(table.name + AUDIT_SUFFIX), stored)

@@ -123,7 +123,7 @@ def _remove_ended(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _folder_lock(folder: Path, operation: int) -> Iterator[None]:
-    """Hold the lock of a folder of servers: it is shared by those that use a state folder.
+    """Hold the lock of a folder of servers, which the users of its state folders share.
 
     Raises:
         BlockingIOError: The operation does not wait, and another process holds the lock.
