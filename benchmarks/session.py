@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from scd_pipeline.environment import Environment
+from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import install
 from scd_pipeline.spark.session import local_spark
 
@@ -15,10 +16,9 @@ from scd_pipeline.spark.session import local_spark
 def start_session(folder: Path, *, cores: int, memory: str) -> SparkSession:
     """Start Spark in this process, as the package does, with a fixed number of cores and a fixed heap."""
     installation = install(Environment.from_env())
-    return local_spark(
-        folder / "spark-warehouse",
+    conf = spark_conf(
         jars=installation.jars,
-        java_home=installation.java_home,
+        warehouse=folder / "spark-warehouse",
         cores=cores,
         shuffle_partitions=2 * cores,
         driver_memory=memory,
@@ -28,6 +28,7 @@ def start_session(folder: Path, *, cores: int, memory: str) -> SparkSession:
             "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         },
     )
+    return local_spark(conf, java_home=installation.java_home)
 
 
 def collect_garbage(spark: SparkSession) -> None:

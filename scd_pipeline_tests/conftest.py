@@ -21,6 +21,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import session
+from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline_tests import servers, shards
 
@@ -179,13 +180,8 @@ def warehouse(tmp_path: Path) -> Path:
 
 
 def _embedded(installation: Installation) -> Iterator[SparkSession]:
-    spark = session.local_spark(
-        jars=installation.jars,
-        java_home=installation.java_home,
-        cores=2,
-        shuffle_partitions=2,
-        extra=servers.INTERPRETED,
-    )
+    conf = spark_conf(jars=installation.jars, cores=2, shuffle_partitions=2, extra=servers.INTERPRETED)
+    spark = session.local_spark(conf, java_home=installation.java_home)
     yield spark
     spark.stop()
 

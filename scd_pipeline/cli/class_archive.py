@@ -80,15 +80,11 @@ def main(archive: Path) -> None:
     from scd_pipeline.spark.session import local_spark
 
     installation = find_installation(Environment.from_env())
-    options = spark_conf(jars=installation.jars, quick=True)["spark.driver.extraJavaOptions"]
-    options += f' "-XX:ArchiveClassesAtExit={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off'
     with tempfile.TemporaryDirectory() as folder:
-        spark = local_spark(
-            folder,
-            jars=installation.jars,
-            java_home=installation.java_home,
-            extra={"spark.driver.extraJavaOptions": options},
-        )
+        conf = spark_conf(jars=installation.jars, warehouse=folder, quick=True)
+        options = f'"-XX:ArchiveClassesAtExit={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off'
+        conf["spark.driver.extraJavaOptions"] += f" {options}"
+        spark = local_spark(conf, java_home=installation.java_home)
         java = SparkContext._gateway.proc  # type: ignore[union-attr]
         warehouse = Warehouse(spark, Path(folder, "warehouse"))
         customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,44 +33,19 @@ _FUNCTION_CLASSES = ("functions", "org.apache.spark.sql.functions", "PythonUtils
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
 
 
-def _ignore(line: str) -> None:
-    pass
-
-
-def local_spark(
-    warehouse: str | Path | None = None,
-    *,
-    jars: Sequence[Path],
-    java_home: Path | None,
-    cores: str | int = "*",
-    shuffle_partitions: int = 4,
-    driver_memory: str = "2g",
-    quick: bool = False,
-    extra: Mapping[str, str] | None = None,
-) -> SparkSession:
+def local_spark(conf: Mapping[str, str], *, java_home: Path | None) -> SparkSession:
     """Return the Spark session that is embedded in this process. A process has only one.
 
     Args:
-        warehouse: The folder of Spark's own managed tables.
-        jars: Delta's jars, as in `Installation.jars`.
+        conf: Its settings, as those of `configuration.spark_conf`.
         java_home: The JAVA_HOME of Spark, as in `Installation.java_home`; None is that of the environment.
-        cores, shuffle_partitions, driver_memory, quick, extra: See `configuration.spark_conf`.
 
     Raises:
         SetupError: This process already has a session without Delta, which no setting can fix, or an open one at a
-            Spark Connect server; or a jar is missing.
+            Spark Connect server.
     """
     from pyspark.sql import SparkSession
 
-    conf = spark_conf(
-        jars=jars,
-        warehouse=warehouse,
-        cores=cores,
-        shuffle_partitions=shuffle_partitions,
-        driver_memory=driver_memory,
-        quick=quick,
-        extra=extra,
-    )
     _leave_connect_mode()
     builder = SparkSession.builder
     for name, value in conf.items():
@@ -99,7 +74,10 @@ def connect_spark(url: str) -> SparkSession:
 
 
 def background_spark(
-    environment: Environment, *, installation: Installation | None = None, report: Callable[[str], None] = _ignore
+    environment: Environment,
+    *,
+    installation: Installation | None = None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> SparkSession:
     """Return a new session at the server of this user in the background, which is started if it does not run.
 
@@ -185,7 +163,7 @@ def open_spark(
     installation: Installation | None = None,
     quick: bool = False,
     extra: Mapping[str, str] | None = None,
-    report: Callable[[str], None] = _ignore,
+    report: Callable[[str], None] = lambda line: None,
 ) -> SparkSession:
     """Return a session at a Spark Connect server, or the one that is embedded in this process.
 
@@ -205,7 +183,8 @@ def open_spark(
         return connect_spark(remote)
     installed = installation or find_installation(environment)
     scratch = environment.cache_folder / "spark-warehouse"
-    return local_spark(scratch, jars=installed.jars, java_home=installed.java_home, quick=quick, extra=extra)
+    conf = spark_conf(jars=installed.jars, warehouse=scratch, quick=quick, extra=extra)
+    return local_spark(conf, java_home=installed.java_home)
 
 
 def _leave_connect_mode() -> None:

@@ -24,9 +24,9 @@ from scd_pipeline.spark.installation import find_installation
 from scd_pipeline.spark.session import local_spark
 
 installation = find_installation(Environment.from_env())
-options = spark_conf(jars=installation.jars)["spark.driver.extraJavaOptions"]
-extra = {"spark.driver.extraJavaOptions": f"{options} -Xlog:class+load:file={sys.argv[1]}"}
-spark = local_spark(jars=installation.jars, java_home=installation.java_home, extra=extra)
+conf = spark_conf(jars=installation.jars)
+conf["spark.driver.extraJavaOptions"] += f" -Xlog:class+load:file={sys.argv[1]}"
+spark = local_spark(conf, java_home=installation.java_home)
 print(spark.sql("SELECT 1 AS one").collect()[0].one)
 """
 

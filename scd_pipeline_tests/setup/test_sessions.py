@@ -57,6 +57,7 @@ from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.load import load
 from scd_pipeline.spark import session
+from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import find_installation
 
 if sys.argv[2] == "isolated":
@@ -67,10 +68,11 @@ if sys.argv[2] == "isolated":
 installation = find_installation(Environment.from_env())
 print(installation.java.origin)
 folder = Path(sys.argv[1])
-spark = session.local_spark(
-    folder / "warehouse", jars=installation.jars, java_home=installation.java_home, cores=1, quick=True,
+conf = spark_conf(
+    jars=installation.jars, warehouse=folder / "warehouse", cores=1, quick=True,
     extra={"spark.jars.ivy": str(folder / "ivy")},
 )
+spark = session.local_spark(conf, java_home=installation.java_home)
 table = str(folder / "warehouse" / "t")
 spark.sql("SELECT 1 AS k, TIMESTAMP '2024-01-31 23:00:00' AS at").write.format("delta").save(table)
 rows = spark.sql(f"SELECT k, CAST(at AS STRING) AS at FROM delta.`{table}`").collect()
@@ -86,7 +88,7 @@ print([(row.city, str(row.effective_from), str(row.effective_to)) for row in his
 spark.stop()
 spark = spark.builder.config("spark.master", "local[1]").config("spark.sql.extensions", "").getOrCreate()
 try:
-    session.local_spark(jars=installation.jars, java_home=installation.java_home)
+    session.local_spark(spark_conf(jars=installation.jars), java_home=installation.java_home)
 except SetupError as error:
     print(error.code)
 spark.stop()
@@ -116,7 +118,7 @@ def test_extra_settings_override_others(installation: Installation) -> None:
 
 def test_a_missing_jar_is_reported_before_spark_starts(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as error:
-        session.local_spark(jars=[tmp_path / "absent.jar"], java_home=None)
+        spark_conf(jars=[tmp_path / "absent.jar"])
     assert (error.value.code, error.value.details) == ("JARS_MISSING", {"jars": str(tmp_path / "absent.jar")})
 
 
@@ -234,15 +236,17 @@ def test_a_session_connects_to_a_server_or_uses_the_installation(
     installed = SimpleNamespace(jars=("installed.jar",), java_home=tmp_path)
     passed = SimpleNamespace(jars=("passed.jar",), java_home=tmp_path)
     monkeypatch.setattr(session, "connect_spark", lambda url: url)
+    monkeypatch.setattr(session, "spark_conf", lambda **options: options)
     monkeypatch.setattr(session, "local_spark", embedded)
     monkeypatch.setattr(session, "find_installation", lambda environment: installed)
     environment = Environment.from_env({"SCD_HOME": str(tmp_path)})
     assert session.open_spark("sc://server", environment) == "sc://server"
-    arguments, options = session.open_spark("", environment, quick=True, extra={"a": "b"})
-    assert arguments == (tmp_path / "spark-warehouse",)
-    assert options == {"jars": ("installed.jar",), "java_home": tmp_path, "quick": True, "extra": {"a": "b"}}
-    _, options = session.open_spark("", environment, installation=passed)
-    assert options["jars"] == ("passed.jar",)
+    (conf,), options = session.open_spark("", environment, quick=True, extra={"a": "b"})
+    scratch = tmp_path / "spark-warehouse"
+    assert conf == {"jars": ("installed.jar",), "warehouse": scratch, "quick": True, "extra": {"a": "b"}}
+    assert options == {"java_home": tmp_path}
+    (conf,), _ = session.open_spark("", environment, installation=passed)
+    assert conf["jars"] == ("passed.jar",)
 
 
 @pytest.mark.parametrize(
