@@ -205,34 +205,23 @@ def _store(context: click.Context, parameter: click.Parameter, value: object) ->
         options[parameter.name] = value
 
 
+_common_option = functools.partial(click.option, expose_value=False, callback=_store)
 _COMMON = (
-    click.option(
-        "--debug/--no-debug",
-        default=None,
-        expose_value=False,
-        callback=_store,
-        help="Show tracebacks of Spark's errors.",
-    ),
-    click.option(
+    _common_option("--debug/--no-debug", default=None, help="Show tracebacks of Spark's errors."),
+    _common_option(
         "--declarations",
         metavar="PATH",
-        expose_value=False,
-        callback=_store,
         help="Folder or file of the declarations  [env: SCD_DECLARATIONS; default: ./declarations, or the example of a "
         "clone].",
     ),
-    click.option(
+    _common_option(
         "--remote",
         metavar="URL",
-        expose_value=False,
-        callback=_store,
         help="Spark Connect server, sc://host:port  [env: SCD_REMOTE; default: one in the background].",
     ),
-    click.option(
+    _common_option(
         "--warehouse",
         metavar="FOLDER",
-        expose_value=False,
-        callback=_store,
         help="Folder or address of the tables  [env: SCD_WAREHOUSE; default: ./warehouse].",
     ),
 )

@@ -95,15 +95,10 @@ def environment(settings: Settings, url: str, home: Path) -> dict[str, str]:
 
 def command(folder: Path, port: int, code_location: str) -> list[str]:
     """Return the command that starts Dagster with the workspace of a folder, else with one code location."""
-    workspace = _workspace(folder)
-    target = ["-w", str(workspace)] if workspace else ["-m", code_location]
+    workspace = folder / "workspace.yaml"
+    target = ["-w", str(workspace)] if workspace.is_file() else ["-m", code_location]
     # Without the warning that `dg dev` replaces this command.
     return [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *target]
-
-
-def _workspace(folder: Path) -> Path | None:
-    file = folder / "workspace.yaml"
-    return file if file.is_file() else None
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from scd_pipeline.declaration import Declarations, Snapshot, read_declarations
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.instants import to_instant
-from scd_pipeline.texts import did_you_mean, join_names, pluralize
+from scd_pipeline.texts import did_you_mean, join_names, nearest, pluralize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -256,18 +256,16 @@ def bad_rows(settings: Settings, *, table: str, conditions: Sequence[str], outpu
 @contextlib.contextmanager
 def _suggested_tables(warehouse: Warehouse, name: str) -> Iterator[None]:
     """Add the nearest name to the error about a table that does not exist."""
-    from difflib import get_close_matches
-
     from scd_pipeline import queries
 
     try:
         yield
     except SetupError as error:
         tables = queries.view_names(warehouse) if warehouse.is_listed else []
-        near = [] if name in tables else get_close_matches(name, tables, n=1)
-        if not near:
+        near = None if name in tables else nearest(name, tables)
+        if near is None:
             raise
-        raise UsageError("TABLE_NOT_FOUND", name, warehouse=warehouse.location, nearest=near[0]) from error
+        raise UsageError("TABLE_NOT_FOUND", name, warehouse=warehouse.location, nearest=near) from error
 
 
 def _parse_time(text: str) -> datetime:
