@@ -49,6 +49,9 @@ class Pipeline:
     Without `spark` and `remote` it starts Spark in this process; the first use on a machine downloads Delta's jars.
     As a context manager it closes itself at the end.
 
+    A query of one table accepts a declaration or the name of the table. It raises SetupError if the table, or for
+    `audit` the audit, does not exist.
+
     Args:
         warehouse: The folder of the tables, or the address of a bucket; it is created by the first load.
         spark: A session of your own, with Delta and the time zone UTC.
@@ -212,25 +215,11 @@ class Pipeline:
     # Queries of one table
 
     def current(self, table: Dimension | Fact | str) -> DataFrame:
-        """Return the current version of each entity that exists, or the rows of a fact.
-
-        Args:
-            table: A dimension or fact, or its name.
-
-        Raises:
-            SetupError: The table does not exist.
-        """
+        """Return the current version of each entity that exists in a table, or the rows of a fact."""
         return queries.current(self.warehouse, _query_target(table))
 
     def history(self, table: Dimension | Fact | str) -> DataFrame:
-        """Return every version of every entity; `effective_to` is NULL in a current version.
-
-        Args:
-            table: A dimension or fact, or its name.
-
-        Raises:
-            SetupError: The table does not exist.
-        """
+        """Return every version of every entity in a table; `effective_to` is NULL in a current version."""
         return queries.history(self.warehouse, _query_target(table))
 
     def as_of(self, table: Dimension | Fact | str, time: Time, *, known_at: Time | None = None) -> DataFrame:
@@ -249,36 +238,15 @@ class Pipeline:
         return queries.as_of(self.warehouse, _query_target(table), _time("time", time), known_at=system_time)
 
     def audit(self, dimension: Dimension | str) -> DataFrame:
-        """Return every transition of every entity: what changed, when, by which delivery, and when it was recorded.
-
-        Args:
-            dimension: A dimension, or its name.
-
-        Raises:
-            SetupError: The dimension has no audit.
-        """
+        """Return the transitions of a dimension: what changed, when, by which delivery, and when it was recorded."""
         return queries.audit(self.warehouse, _query_target(dimension))
 
     def batches(self, table: Dimension | Fact | str) -> DataFrame:
-        """Return every revision of every delivery that was accepted, with its state and its counts of rows.
-
-        Args:
-            table: A dimension or fact, or its name.
-
-        Raises:
-            SetupError: The table does not exist.
-        """
+        """Return every revision of every delivery that a table has accepted, with its state and its counts of rows."""
         return queries.batches(self.warehouse, _query_target(table))
 
     def quarantine(self, table: Dimension | Fact | str) -> DataFrame:
-        """Return the bad rows of all deliveries, each with its reason and its content as JSON.
-
-        Args:
-            table: A dimension or fact, or its name.
-
-        Raises:
-            SetupError: The table does not exist.
-        """
+        """Return the bad rows of all deliveries of a table, each with its reason and its content as JSON."""
         return queries.quarantine(self.warehouse, _query_target(table))
 
     # Queries of several tables
