@@ -60,10 +60,9 @@ _PROVES_EXISTENCE: Mapping[str, tuple[str, ...]] = {
 }
 """For the suffix of each table, the suffixes of the tables whose commits prove that it existed."""
 
-
 _COMMIT_CHECKS = (NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
 """The checks of the commits and properties of the tables of a dimension or a fact."""
-_APPEND_ONLY_SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX)
+_APPEND_ONLY = (LOG_SUFFIX, AUDIT_SUFFIX)
 """The suffixes of the tables of which no row is changed or deleted."""
 
 
@@ -121,13 +120,13 @@ class _Tables:
     """The tables of a warehouse for one check, which reads each once, at its newest version (`newest_versions`)."""
 
     def __init__(self, warehouse: Warehouse) -> None:
-        self._warehouse = warehouse
+        self.warehouse = warehouse
         self._read: dict[str, TableVersion | None] = {}
 
     def newest(self, name: str) -> TableVersion | None:
         """Return the table; None if it does not exist."""
         if name not in self._read:
-            self._read[name] = newest_versions(self._warehouse, name)
+            self._read[name] = newest_versions(self.warehouse, name)
         return self._read[name]
 
     def last(self, name: str) -> PipelineCommit:
@@ -154,7 +153,6 @@ def check_table(
     version are violations all the same (S24).
 
     Args:
-        warehouse: The warehouse.
         table: The dimension or the fact.
         checks: The names of the invariants; None for all.
 
@@ -173,83 +171,94 @@ def check_table(
         results, missing = (), [error]
     if not (missing or (is_selected and warehouse.table(names[0]).exists())):
         return results
-    return (*results, CheckResult(names[0], DATA_FILES_EXIST, len(missing), tuple(map(str, missing))))
+    return (*results, _text_result(names[0], DATA_FILES_EXIST, [str(error) for error in missing]))
 
 
 def _check_others(
     warehouse: Warehouse, table: Dimension | Fact, checks: Collection[str] | None
 ) -> tuple[CheckResult, ...]:
+    tables = _Tables(warehouse)
+    selected = [check for check in check_names(table) if checks is None or check in checks]
     if isinstance(table, Fact):
-        return _check_fact(warehouse, table, checks)
-    return _check_dimension(warehouse, table, checks)
+        return _check_fact(tables, table, selected)
+    return _check_dimension(tables, table, selected)
 
 
-def _check_dimension(
-    warehouse: Warehouse, dimension: Dimension, checks: Collection[str] | None
-) -> tuple[CheckResult, ...]:
-    name, tables = dimension.name, _Tables(warehouse)
-    selected = [check for check in check_names(dimension) if checks is None or check in checks]
+def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[str]) -> tuple[CheckResult, ...]:
+    name, warehouse = dimension.name, tables.warehouse
     if not {AUDIT_REBUILDS_DIMENSION, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
         tables.newest(name + AUDIT_SUFFIX)  # before its upstream, which a concurrent load can only move ahead
     newest = tables.newest(name)
     if newest is None:
-        return _check_without_table(warehouse, tables, dimension.table_names, checks)
+        return _check_without_table(tables, dimension.table_names, selected)
     has_no_key = all_of([col(key).isNull() for key in dimension.key_names])
     stored = with_computed_columns(newest.rows, dimension.column_layout)
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     row_checks = [check for check in selected if check in invariants(dimension)]
     results = _results(name, row_checks, violations(rows, dimension)) if row_checks else []
-    append_only = [name + suffix for suffix in _APPEND_ONLY_SUFFIXES]
-    others: dict[str, Callable[[], CheckResult | None]] = {
-        AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
-        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, dimension.table_names),
-        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
-        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, append_only),
-        NO_UNUSED_TABLES: lambda: _check_unused_tables(warehouse, name),
-        DELETES_ARE_IN_EFFECT: lambda: _check_deletes(warehouse, dimension),
-        EXPECTED_VALUES_ARE_REPRODUCED: lambda: _check_expected_values(warehouse, dimension),
+    if AUDIT_REBUILDS_DIMENSION in selected:
+        results += _check_audit(tables, dimension, rows)
+    messages: dict[str, Callable[[], Sequence[str]]] = {
+        NO_FOREIGN_COMMITS: lambda: _foreign_commits(tables, dimension.table_names),
+        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, [name + AUDIT_SUFFIX, name]),
+        TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, [name + suffix for suffix in _APPEND_ONLY]),
+        NO_UNUSED_TABLES: lambda: _unused_tables(warehouse, name),
+        DELETES_ARE_IN_EFFECT: lambda: _deletes_without_effect(warehouse, dimension),
+        EXPECTED_VALUES_ARE_REPRODUCED: lambda: unexpected_values(warehouse, dimension),
     }
-    for check in selected:
-        result = others[check]() if check in others else None
-        results += [result] if result is not None else []
-    return tuple(results)
+    return (*results, *(_text_result(name, check, messages[check]()) for check in selected if check in messages))
 
 
-def _check_fact(warehouse: Warehouse, fact: Fact, checks: Collection[str] | None) -> tuple[CheckResult, ...]:
-    tables = _Tables(warehouse)
-    stored = tables.newest(fact.name)
-    fact_tables = [fact.name, fact.name + LOG_SUFFIX]
+def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[CheckResult, ...]:
+    name, warehouse, fact_tables = fact.name, tables.warehouse, [fact.name, fact.name + LOG_SUFFIX]
+    stored = tables.newest(name)
     if stored is None:
-        return _check_without_table(warehouse, tables, fact_tables, checks)
+        return _check_without_table(tables, fact_tables, selected)
     pinned = pin_dimensions(warehouse, fact)
     errors = [error for dimension in pinned.values() for error in dimension.damage(stored.commit)]
-    others: dict[str, Callable[[], CheckResult]] = {
-        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, fact.name, fact_tables),
-        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, fact.name, [fact.name], errors),
-        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, fact.name, fact_tables[1:]),
+    row_checks = [check for check in selected if check in FACT_INVARIANTS]
+    results = [each for check in row_checks for each in _check_fact_rows(warehouse, fact, stored, pinned, check)]
+    messages: dict[str, Callable[[], Sequence[str]]] = {
+        NO_FOREIGN_COMMITS: lambda: _foreign_commits(tables, fact_tables),
+        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, [name], errors),
+        TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, fact_tables[1:]),
     }
-    names = (*FACT_INVARIANTS, *others)
-    selected = [check for check in check_names(fact) if check in names and (checks is None or check in checks)]
-    return tuple(
-        others[check]() if check in others else _check_fact_rows(warehouse, fact, stored, pinned, check)
-        for check in selected
-    )
+    return (*results, *(_text_result(name, check, messages[check]()) for check in selected if check in messages))
+
+
+def _check_without_table(tables: _Tables, names: Sequence[str], selected: Sequence[str]) -> tuple[CheckResult, ...]:
+    """Check a dimension or a fact without a table: there is nothing to check if it was never loaded.
+
+    `names` are those of all its tables, its own first.
+    """
+    messages = _foreign_commits(tables, names) if NO_FOREIGN_COMMITS in selected else []
+    return (_text_result(names[0], NO_FOREIGN_COMMITS, messages),) if messages else ()
 
 
 def _check_fact_rows(
     warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, PinnedDimension], check: str
-) -> CheckResult:
+) -> list[CheckResult]:
     is_rekeyed = check == SURROGATE_KEYS_FIT_EVENT_TIME
     rows = rows_with_current_keys(warehouse, fact, stored, pinned) if is_rekeyed else stored_rows(stored.rows, fact)
     violating = FACT_INVARIANTS[check].violations(
         rows, fact, {name: dimension.rows for name, dimension in pinned.items()}
     )
-    return _result(fact.name, check, violating)
+    return _results(fact.name, [check], violating)
 
 
-def _result(table: str, check: str, violating: DataFrame) -> CheckResult:
-    (result,) = _results(table, [check], violating)
-    return result
+def _check_audit(tables: _Tables, dimension: Dimension, rows: DataFrame) -> list[CheckResult]:
+    name, log, warehouse = dimension.name + AUDIT_SUFFIX, dimension.name + LOG_SUFFIX, tables.warehouse
+    audit = tables.rows(name)
+    recorded, applied = (tables.last(table).applied(log).commit for table in (name, dimension.name))
+    if audit is None or recorded < applied:  # a load has not recorded its changes yet, or was killed
+        return []
+    dimension = with_former_names(dimension, stored_declaration(warehouse, dimension.name))
+    rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
+    differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
+    violating = differ.select(
+        F.lit(AUDIT_REBUILDS_DIMENSION).alias(CHECK), readable_key(dimension.key_names).alias(KEY)
+    )
+    return _results(dimension.name, [AUDIT_REBUILDS_DIMENSION], violating)
 
 
 def _results(table: str, checks: list[str], violating: DataFrame) -> list[CheckResult]:
@@ -264,61 +273,23 @@ def _results(table: str, checks: list[str], violating: DataFrame) -> list[CheckR
     return [CheckResult(table, check, *by_rule.get(check, (0, ()))) for check in checks]
 
 
-def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> CheckResult | None:
-    name, log = dimension.name + AUDIT_SUFFIX, dimension.name + LOG_SUFFIX
-    audit = tables.rows(name)
-    recorded, applied = (tables.last(table).applied(log).commit for table in (name, dimension.name))
-    if audit is None or recorded < applied:  # a load has not recorded its changes yet, or was killed
-        return None
-    dimension = with_former_names(dimension, stored_declaration(warehouse, dimension.name))
-    rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
-    differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
-    violating = differ.select(
-        F.lit(AUDIT_REBUILDS_DIMENSION).alias(CHECK), readable_key(dimension.key_names).alias(KEY)
-    )
-    return _result(dimension.name, AUDIT_REBUILDS_DIMENSION, violating)
+def _text_result(table: str, check: str, messages: Sequence[str]) -> CheckResult:
+    """Return the result of a check whose violations are messages."""
+    return CheckResult(table, check, len(messages), tuple(messages[:MAX_KEYS]), len(messages[MAX_KEYS:]))
 
 
-def _check_unused_tables(warehouse: Warehouse, name: str) -> CheckResult:
-    """Report the key list that an earlier release created: a view of the audit has replaced it."""
-    keys = warehouse.table(name + KEYS_SUFFIX)
-    unused = [f"{keys.name}: drop the table; no load uses it"] if FORMAT in keys.properties() else []
-    return CheckResult(name, NO_UNUSED_TABLES, len(unused), tuple(unused))
+def _foreign_commits(tables: _Tables, names: Sequence[str]) -> list[str]:
+    """Return a message for each commit of another program, and for each table that is missing and existed once."""
+    messages = _removed_tables(tables, names)
+    for table in names:
+        if tables.last(table).exists:
+            identifier = tables.warehouse.table(table).identifier
+            messages += [f"{table} {text}" for text in foreign_commits(tables.warehouse.spark, table, identifier)]
+    return messages
 
 
-def _check_deletes(warehouse: Warehouse, dimension: Dimension) -> CheckResult:
-    log = read_log(warehouse, dimension)
-    warnings = warnings_of_log(log, log.batches(), dimension)
-    return CheckResult(dimension.name, DELETES_ARE_IN_EFFECT, len(warnings), tuple(map(str, warnings)))
-
-
-def _check_expected_values(warehouse: Warehouse, dimension: Dimension) -> CheckResult:
-    texts = unexpected_values(warehouse, dimension)
-    return CheckResult(dimension.name, EXPECTED_VALUES_ARE_REPRODUCED, len(texts), tuple(texts[:MAX_KEYS]))
-
-
-def _check_upstream(tables: _Tables, name: str, downstream: list[str], others: Sequence[LoadError] = ()) -> CheckResult:
-    commits = [tables.last(table) for table in downstream]
-    errors = [*damage(tables.last(name + LOG_SUFFIX), commits), *others]
-    messages = dict.fromkeys(str(error) for error in errors if isinstance(error, HighWaterMarkError))
-    return CheckResult(name, UPSTREAM_HAS_APPLIED_COMMITS, len(messages), tuple(messages))
-
-
-def _check_without_table(
-    warehouse: Warehouse, tables: _Tables, names: Sequence[str], checks: Collection[str] | None
-) -> tuple[CheckResult, ...]:
-    """Check a dimension or a fact without a table: there is nothing to check if it was never loaded.
-
-    `names` are those of all its tables, its own first.
-    """
-    if checks is not None and NO_FOREIGN_COMMITS not in checks:
-        return ()
-    result = _check_foreign_commits(warehouse, tables, names[0], names)
-    return () if result.passed else (result,)
-
-
-def _removed_tables(tables: _Tables, name: str, names: Sequence[str]) -> list[str]:
-    """Return a message for each table of a dimension or a fact that is missing and existed once."""
+def _removed_tables(tables: _Tables, names: Sequence[str]) -> list[str]:
+    name = names[0]
     last = {suffix: tables.last(name + suffix) for suffix in _PROVES_EXISTENCE if name + suffix in names}
     return [
         f"{name}{suffix} does not exist; {REBUILT_BY[suffix]}"
@@ -328,16 +299,22 @@ def _removed_tables(tables: _Tables, name: str, names: Sequence[str]) -> list[st
     ]
 
 
-def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: Sequence[str]) -> CheckResult:
-    messages = _removed_tables(tables, name, names)
-    for table in names:
-        if tables.last(table).exists:
-            identifier = warehouse.table(table).identifier
-            messages += [f"{table} {text}" for text in foreign_commits(warehouse.spark, table, identifier)]
-    return CheckResult(name, NO_FOREIGN_COMMITS, len(messages), tuple(messages[:MAX_KEYS]), len(messages[MAX_KEYS:]))
+def _lost_commits(tables: _Tables, name: str, downstream: Sequence[str], others: Sequence[LoadError] = ()) -> list[str]:
+    errors = [*damage(tables.last(name + LOG_SUFFIX), [tables.last(table) for table in downstream]), *others]
+    return list(dict.fromkeys(str(error) for error in errors if isinstance(error, HighWaterMarkError)))
 
 
-def _check_append_only(warehouse: Warehouse, name: str, tables: list[str]) -> CheckResult:
-    existing = [table for table in map(warehouse.table, tables) if table.exists()]
-    unset = [table.name for table in existing if table.properties().get(APPEND_ONLY_PROPERTY) != "true"]
-    return CheckResult(name, TABLES_ARE_APPEND_ONLY, len(unset), tuple(unset))
+def _not_append_only(warehouse: Warehouse, names: Sequence[str]) -> list[str]:
+    existing = [table for table in map(warehouse.table, names) if table.exists()]
+    return [table.name for table in existing if table.properties().get(APPEND_ONLY_PROPERTY) != "true"]
+
+
+def _unused_tables(warehouse: Warehouse, name: str) -> list[str]:
+    """Return a message for the key list that an earlier release created: a view of the audit has replaced it."""
+    keys = warehouse.table(name + KEYS_SUFFIX)
+    return [f"{keys.name}: drop the table; no load uses it"] if FORMAT in keys.properties() else []
+
+
+def _deletes_without_effect(warehouse: Warehouse, dimension: Dimension) -> list[str]:
+    log = read_log(warehouse, dimension)
+    return [str(warning) for warning in warnings_of_log(log, log.batches(), dimension)]
