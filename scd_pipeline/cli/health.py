@@ -142,10 +142,8 @@ def _user_name() -> str:
 
 
 def _write_check(results: Sequence[CheckResult], output: Output) -> None:
-    rows = Rows.from_records(
-        _CHECK_COLUMNS,
-        [(r.table, r.check, r.outcome, r.count, list(r.keys)) for r in results],
-    )
+    records = [(r.table, r.check, r.outcome, r.count, list(r.keys)) for r in results]
+    rows = Rows.from_records(_CHECK_COLUMNS, records)
     if not output.is_table:
         output.write(rows)
         return

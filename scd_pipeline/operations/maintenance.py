@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -24,7 +24,7 @@ from scd_pipeline.delta.upstream import foreign_commit_errors, log_mark, raise_f
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.log import log_high_water_mark
-from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
+from scd_pipeline.load.retry import Result, Retry, ignore_progress, with_retries
 from scd_pipeline.operations.z_order import z_order_columns
 
 RENEWED_AFTER = timedelta(days=15)
@@ -66,7 +66,6 @@ def maintain(
     No table is maintained if another program changed one of them: the removed files could be those that restore it.
 
     Args:
-        warehouse: The warehouse.
         tables: The names of the tables.
         now: The current time, which decides whether the last pipeline commit of a table is repeated.
         retention_hours: The hours for which files are retained, which become the table's setting; None for the hours of
@@ -116,22 +115,12 @@ class _Maintenance:
         warehouse = self.warehouse
         if name.endswith(HISTORY_SUFFIX):
             # VACUUM may remove the files of the earlier version that readers use while the history is ahead.
-            with_retries(
-                name,
-                lambda number: _undo_unrecorded_commits(warehouse, name, self.run_id),
-                self.retry,
-                ignore_progress,
-            )
+            self._attempt(name, lambda: _undo_unrecorded_commits(warehouse, name, self.run_id))
         before, _ = _files(warehouse, name)
         if self.tables_to_compact is None or name in self.tables_to_compact:
             self._compact(name)
             _vacuum(warehouse, name, self.retention_hours)
-        renewed = with_retries(
-            name,
-            lambda number: _repeat_commit(warehouse, name, self.now, self.run_id),
-            self.retry,
-            ignore_progress,
-        )
+        renewed = self._attempt(name, lambda: _repeat_commit(warehouse, name, self.now, self.run_id))
         return MaintenanceResult(name, before, *_files(warehouse, name), renewed)
 
     def _compact(self, name: str) -> None:
@@ -143,7 +132,11 @@ class _Maintenance:
             is_clustered = bool(table.details()["clusteringColumns"])
             columns = () if is_clustered else z_order_columns(self.dimension, table.read().count())
         if not (columns and table.is_z_ordered(columns, table.last_commit().table_version)):
-            with_retries(name, lambda number: table.compact(columns), self.retry, ignore_progress)
+            self._attempt(name, lambda: table.compact(columns))
+
+    def _attempt(self, name: str, action: Callable[[], Result]) -> Result:
+        """Return the result of an action on a table, which is repeated after write conflicts."""
+        return with_retries(name, lambda number: action(), self.retry, ignore_progress)
 
 
 def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
@@ -205,7 +198,6 @@ def _record_history(warehouse: Warehouse, history: PipelineCommit, last: Pipelin
     """Record a commit of a history table that changed no rows in the dimension, by a commit without rows.
 
     Args:
-        warehouse: The warehouse.
         history: The commit.
         last: The last commit of the dimension before it: `history` does not have the rows of a later one.
         run_id: The id of the run.

@@ -72,7 +72,6 @@ def register(
     end, which some time zones cannot show. In the other views it is NULL.
 
     Args:
-        warehouse: The warehouse.
         names: The names to create, out of `view_names`; by default all.
         facts: The declarations of the facts whose `<fact>_joined` view is created.
         query: Without `names`, create only the views that occur in this query.
@@ -88,7 +87,7 @@ def register(
     ready = _ready_views(warehouse, tables, facts, query if requested is None else " ".join(requested))
     views_by_name = {view.name: view for view in ready}
     selected = _names(tables, ready, query) if requested is None else requested
-    pairs = _dimensions_with_history([name for name in tables if name in selected])
+    pairs = _dimensions([name for name in tables if name in selected], HISTORY_SUFFIX)
     pinned = {table: version for name in pairs for table, version in table_versions(warehouse, name).items()}
     for name in selected:
         if name in views_by_name:  # a key list of an earlier release has the name of a view
@@ -153,12 +152,9 @@ def _report_failure(views: str, on_failure: Callable[[str], None] | None) -> Ite
         on_failure(f"{views}: {problem}; the tables are written; the next load retries")
 
 
-def _dimensions(names: Sequence[str]) -> list[str]:
-    return sorted(name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX))
-
-
-def _dimensions_with_history(names: Sequence[str]) -> list[str]:
-    return sorted(name.removesuffix(HISTORY_SUFFIX) for name in names if name.endswith(HISTORY_SUFFIX))
+def _dimensions(names: Sequence[str], suffix: str = LOG_SUFFIX) -> list[str]:
+    """Return the dimensions and facts that have a table with this suffix."""
+    return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
 
 
 def _occurring(names: Sequence[str], query: str | None) -> list[str]:
