@@ -79,7 +79,6 @@ def describe_code_location(settings: Settings, requested: str | None, module: st
     Args:
         settings: The settings, of which the definitions get the declarations.
         requested: The argument of the command, which may be a file or folder of declarations.
-        module: The module.
     """
     from scd_pipeline.operations.checklist.state import CodeLocation
 

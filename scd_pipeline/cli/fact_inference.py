@@ -31,7 +31,6 @@ def guess_fact(sample: Sample, path: str, dimensions: Sequence[Dimension]) -> st
     """Return the YAML of a fact for a sample.
 
     Args:
-        sample: The sample rows.
         path: The path of the feed, relative to the declaration.
         dimensions: The dimensions that the fact may reference: those whose business key its columns contain.
 

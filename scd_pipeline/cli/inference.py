@@ -79,10 +79,6 @@ class Sample:
 def parse_sample(file: str, text: str) -> Sample:
     """Return the first rows of a CSV file; blanks around names and values belong to neither.
 
-    Args:
-        file: The name of the file.
-        text: Its content.
-
     Raises:
         UsageError: The file is not CSV with a header of unique names and at least one row.
     """
@@ -143,7 +139,6 @@ def guess_declaration(sample: Sample, path: str) -> str:
     """Return the YAML of a dimension for a sample.
 
     Args:
-        sample: The sample rows.
         path: The path of the snapshots, relative to the declaration.
 
     Raises:

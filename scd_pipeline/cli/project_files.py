@@ -97,7 +97,6 @@ def _declaration(sample: Sample, file: str, others: Sequence[str]) -> str:
     """Return the declaration that is guessed from a sample.
 
     Args:
-        sample: The sample.
         file: The name of its file in errors.
         others: The declarations of the samples before it, which a fact may reference.
 

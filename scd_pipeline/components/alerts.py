@@ -46,7 +46,6 @@ def send_alert(subject: str, text: str, details: Mapping[str, str], environment:
         subject: What has happened.
         text: The reasons.
         details: Further properties, such as the run's id.
-        environment: The environment variables.
 
     Returns:
         The attempts; empty if no transport is configured.

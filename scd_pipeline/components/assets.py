@@ -38,7 +38,6 @@ def table_assets(
     One step materializes them with the resource `warehouse`. A run of any partition of a fact re-keys the whole fact.
 
     Args:
-        table: The declaration.
         facts: The facts that reference the dimension. If there are any, its own step writes its reserved member, within
             the pool of its tables (S23). In a catalog it replaces their views.
         freshness: The freshness policy of change log and table.

@@ -29,8 +29,6 @@ def check_result(table: str, name: str, result: CheckResult | None, docs_url: st
     """Return the result of a check as Dagster's.
 
     Args:
-        table: The dimension or the fact.
-        name: The name of the check.
         result: The result of the check; None before the first load.
         docs_url: Address of the docs, to which the metadata of each rule links. Without it, the metadata contains the
             path of the rule within the docs.

@@ -28,7 +28,6 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
     """Return the check that no item of the checklist fails.
 
     Args:
-        dimension: The declaration.
         facts: The names of the facts that store surrogate keys of the dimension.
         docs_url: The URL or the folder of the documentation of this package, with the runbooks.
     """

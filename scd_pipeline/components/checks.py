@@ -27,7 +27,6 @@ def table_checks(
     """Return the checks of a dimension's table, change log and audit, or of a fact's keys against its dimensions.
 
     Args:
-        declared: The declaration.
         docs_url: Address of the folder `docs` of this package; the checks link to its rules.
         condition: The automation condition of the checks.
     """

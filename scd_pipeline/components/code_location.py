@@ -25,12 +25,7 @@ _RUNS = 60
 
 
 def describe_code_location(repository: dg.RepositoryDefinition, name: str) -> CodeLocation:
-    """Return what a code location defines.
-
-    Args:
-        repository: The definitions.
-        name: Their module.
-    """
+    """Return what a code location defines, under this name."""
     nodes = [node for job in repository.get_all_jobs() for node in job.graph.nodes]
     pools = {node.name: pool for node in nodes if (pool := getattr(node.definition, "pool", None)) is not None}
     tags = {node.name: node.definition.tags.get(ATTEMPTS_TAG) for node in nodes}

@@ -62,7 +62,6 @@ def resolve_partitions(
     """Select the deliveries of some partitions, or all deliveries.
 
     Args:
-        warehouse: The warehouse of the dimension or the fact.
         dimension: The dimension, or the dimension of the same shape as the fact.
         partitions: The requested partitions; none for a run of an asset without partitions.
         allow: Rules to override.

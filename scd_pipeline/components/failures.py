@@ -36,7 +36,6 @@ def load_failure(
     """Return the failure of a load, whose text begins with the reasons: partition, code, problem and fix.
 
     Args:
-        rejected: The rejected deliveries by partition.
         unresolved: Requested partitions that represent no delivery or several, with the keys of these.
         others: Number of deliveries that were loaded.
     """

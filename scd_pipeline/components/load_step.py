@@ -67,9 +67,6 @@ def load_step(
     Any of the assets can be selected alone: the step loads and records all of them whichever are selected.
 
     Args:
-        declared: The dimension or the fact.
-        specs: The assets.
-        load: Loads deliveries.
         limits: When the sources are overdue, if they are checked.
         attempts: How often `load` attempts a load, for the checklist.
     """
@@ -96,9 +93,7 @@ def load_step(
 def load_run_config(table: str, files: Mapping[str, str]) -> dict[str, Any]:
     """Return the run configuration of a load that reads only these files: one that arrives later may be incomplete.
 
-    Args:
-        table: The dimension or the fact.
-        files: Partition key to file version.
+    `files` maps partition keys to file versions.
     """
     return {"ops": {load_op_name(table): {"config": {"files": dict(files)}}}}
 

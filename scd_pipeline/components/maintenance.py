@@ -49,7 +49,6 @@ def maintenance_job(table: Dimension | Fact, facts: Sequence[Fact] = ()) -> dg.J
     """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads.
 
     Args:
-        table: The dimension or the fact.
         facts: The facts whose views name versions of these tables.
     """
     dimension = as_dimension(table)
@@ -103,10 +102,8 @@ def maintenance_schedules(
 
     Args:
         dimension: The dimension, or that of the same shape as the fact.
-        job: Its maintenance job.
         cron: The cron expression for the table itself.
         log_cron: The cron expression for the others.
-        timezone: The time zone of both.
     """
     table, *logs = dimension.table_names
     schedules = {"": (cron, [table]), "_logs": (log_cron, logs)}

@@ -79,8 +79,6 @@ def record_materializations(
     """Record the materializations of one asset, by partition.
 
     Args:
-        context: The context of the step.
-        report: The load.
         suffix: The suffix of the asset's table.
         logged: Partitions that are recorded by an event.
         yielded: Partitions that Dagster records for a step that succeeds, if the asset was selected.
@@ -129,7 +127,6 @@ def record_rejected(
 
     Args:
         context: The context of the step, which is going to fail.
-        report: The load.
         rejected: The rejected deliveries by partition.
         planned: The partitions for which the run was launched. A run of all deliveries has planned none of theirs.
         file_versions: Time and size of each file that the load read, by partition.
@@ -156,9 +153,7 @@ def run_planned_checks(
 
     Args:
         context: The context of the step, which is going to fail.
-        declared: The dimension or the fact.
         limits: When its sources are overdue, if they are checked.
-        warehouse: The warehouse of its tables.
     """
     try:
         for result in _planned_results(context, declared, limits, warehouse):

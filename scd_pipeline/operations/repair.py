@@ -119,8 +119,6 @@ def repair(
     of a rebuild: the whole log and the whole table are read. Only rows that differ are written.
 
     Args:
-        warehouse: The warehouse.
-        dimension: The declaration.
         now: The current time, which the audit records.
         actor: The person or program that repairs.
         reason: The reason, for the audit.
@@ -253,7 +251,6 @@ def plan_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> Repai
     """Return what a repair would change.
 
     Args:
-        dimension: The declaration.
         pairs: The rows that differ, as they are and as they should be (`actions.differing_pairs`).
         action: The row action that a pair needs.
     """

@@ -57,13 +57,8 @@ def repair_without_log(
     the table has columns that are not declared. No other program may write the table meanwhile.
 
     Args:
-        warehouse: The warehouse.
         dimension: The declaration, with the names of the table's columns.
-        now: The current time, which the audit records.
-        actor: The person or program that repairs.
-        reason: The reason, for the audit.
-        run_id: The run, for the commit of the audit.
-        dry_run: Whether to write nothing.
+        now, actor, reason, run_id, dry_run: As for `repair.repair`; only the audit has a pipeline commit.
 
     Raises:
         ConflictError: Another program wrote the table during the repair. If this is detected only after the audit was

@@ -108,9 +108,6 @@ def status(
     Sources of a table whose change log has lost files are omitted.
 
     Args:
-        warehouse: The warehouse.
-        declared: The dimensions and facts.
-        now: The current time.
         plan_pending: Whether a load of the pending deliveries is planned, to find those that it would reject. It takes
             about as long as the load.
     """

@@ -80,7 +80,6 @@ def as_of(
     Without windows, return every row.
 
     Args:
-        warehouse: The warehouse.
         dimension: The declaration or the name; with `known_at` the declaration.
         time: The business time; UTC if it has no zone (S1).
         known_at: The system time; the rows are then rebuilt from the audit (S22). By default the present state.
@@ -101,7 +100,6 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
     """Return the dimension's rows as known at a system time, rebuilt from the audit alone (S22).
 
     Args:
-        warehouse: The warehouse.
         dimension: The declaration; a name is rejected.
         time: The system time; UTC if it has no zone.
 
@@ -314,8 +312,6 @@ def existing_rows(warehouse: Warehouse, name: str, location: str) -> DataFrame:
     """Return the rows of a table.
 
     Args:
-        warehouse: The warehouse.
-        name: The name of the table.
         location: The dimension or the fact to which it belongs, for the message of the error.
 
     Raises:
@@ -375,7 +371,6 @@ def keys_query(warehouse: Warehouse, table: QueriedTable, source: str, columns: 
     """Return the SQL of every surrogate key that was ever assigned, with its business key and `effective_from`.
 
     Args:
-        warehouse: The warehouse.
         table: The dimension.
         source: Its `versions_source`.
         columns: The columns of its table.

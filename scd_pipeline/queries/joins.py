@@ -43,8 +43,6 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
     """Return the facts with the attributes of their dimensions at event time, joined by the stored keys (S23).
 
     Args:
-        warehouse: The warehouse.
-        fact: The declaration.
         known_at: The system time of the dimensions (S22). Facts are then joined by business key and event time in place
             of the stored keys. By default the present state, joined by the stored keys.
 
@@ -117,9 +115,7 @@ def join_as_of(
     """Return rows without a surrogate key with the attributes of an entity as of the time of each row (S23).
 
     Args:
-        warehouse: The warehouse.
         rows: Rows with a business key and a time.
-        dimension: The declaration.
         time: The column of the time.
         keys: The columns of the business key, in declared order; by default those of the dimension.
         known_at: The system time of the dimension (S22); by default the present state.
@@ -172,9 +168,6 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     """Return a row for each pair of versions of two dimensions that were in force at the same time.
 
     Args:
-        warehouse: The warehouse.
-        left: The left dimension.
-        right: The right dimension.
         on: Pairs of a left and a right column, compared by `=`.
 
     Returns:
@@ -225,9 +218,6 @@ def overlap_query(warehouse: Warehouse, left: OverlapSide, right: OverlapSide, *
     """Return the SQL of the pairs of versions of two dimensions that overlap in time.
 
     Args:
-        warehouse: The warehouse.
-        left: The left dimension.
-        right: The right dimension.
         shared: The names under which the keys are columns of the result.
     """
     sides = dict(zip(overlap_labels(left.table.name, right.table.name), (left, right), strict=True))

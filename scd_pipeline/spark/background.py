@@ -208,7 +208,6 @@ def watch(state: Path, lock: int, idle_seconds: float = IDLE_MINUTES * 60, poll_
     """Wait until the server of a state folder has ended; stop it when no process has used it for a while.
 
     Args:
-        state: The folder.
         lock: The descriptor of the lock of this process.
         idle_seconds: How long the server may be unused, by the clock: a suspended machine counts.
         poll_seconds: How often it is checked.

@@ -56,7 +56,6 @@ def spark_conf(
     """Return Spark's settings for one machine: Delta, UTC, loopback only, no UI, few partitions.
 
     Args:
-        jars: Delta's jars.
         warehouse: The folder of Spark's own managed tables.
         cores: The number of threads; `*` is one for each core.
         shuffle_partitions: The number of partitions after a shuffle.

@@ -69,7 +69,6 @@ def diagnose(
     """Return a diagnosis for each component that the pipeline needs.
 
     Args:
-        environment: Environment variables.
         warehouse: The folder or the bucket URL of the tables.
         capabilities: Delta's capabilities, or a function that probes them and may raise; None omits them.
         python: The version of Python.

