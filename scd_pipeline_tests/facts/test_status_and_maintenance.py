@@ -218,7 +218,7 @@ def test_a_load_combines_small_files_after_a_number_of_commits(
         row = f"| p{number} | 2019-01-0{number} | | Gold | a | 1990 | NULL |"
         load(opened, PLAYER, [players(str(number), f"{header}\n{row}")])
         files.append([opened.table(name).details()["numFiles"] for name in PLAYER.table_names])
-    assert files == [[1, 2, 1, 1], [1, 1, 1, 1]], "the log has a file of batches, and one of records"
+    assert files == [[1, 2, 1], [1, 1, 1]], "the log has a file of batches, and one of records"
     assert queries.history(opened, PLAYER).count() == 2
     assert all(check.passed for check in check_table(opened, PLAYER))
 
