@@ -32,7 +32,8 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
-from scd_pipeline.load.audit import AuditResult, TransitionCounts
+from scd_pipeline.load.audit import AuditResult
+from scd_pipeline.load.audit_changes import TransitionCounts
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.summary import summary_columns
 

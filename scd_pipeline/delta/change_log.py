@@ -104,6 +104,11 @@ class ChangeLog:
         """Return the log with all its rows computed, by one scan: for a log of few records."""
         return replace(self, stored=None if self.stored is None else checkpoint(self.stored))
 
+    def until(self, commit: int) -> ChangeLog:
+        """Return the log as it was after one of its commits."""
+        stored = None if self.stored is None else self.stored.where(F.col(COMMIT) <= commit)
+        return replace(self, commit=replace(self.commit, number=commit), stored=stored)
+
     def batches(self) -> list[Batch]:
         """Return all accepted batches, with every revision of a delivery."""
         return [batch for _, batch in self.committed_batches()]

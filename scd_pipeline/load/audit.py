@@ -7,54 +7,31 @@ the audit as known at a time shows the rows that readers could see then. The nex
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeAlias
+from functools import partial
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import COMMIT, change_record_columns
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.delta.audit_table import (
-    RecordedTransitions,
-    audit_changes,
-    audit_properties,
-    audit_schema,
-    recorded_rows,
-    with_change_types,
-)
-from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.audit_table import audit_properties, audit_schema, recorded_rows
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import FORMAT, column_steps, ensure_table, require_pipeline_tables
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import damage, foreign_commit_errors, log_mark, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import col, constant_number, constant_time, timestamp_literal
-from scd_pipeline.frames import checkpoint, empty_frame, with_broadcast
-from scd_pipeline.history.batch import Batch
-from scd_pipeline.history.existence import SnapshotKinds
-from scd_pipeline.history.snapshots import business_times, last_business_time
-from scd_pipeline.history.transitions import (
-    CHANGE_TS,
-    CHANGE_TYPE,
-    CHANGED_COLUMNS,
-    CORRELATION,
-    SOURCE_BATCH,
-    build_transitions,
-    key_columns,
-    opening_change_types,
-)
+from scd_pipeline.expressions import constant_number, constant_time
+from scd_pipeline.history.transitions import CORRELATION
 from scd_pipeline.instants import from_micros
-from scd_pipeline.load.change_records import Comparison, rows_to_append
-from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, read_log, records_in_effect
+from scd_pipeline.load.audit_changes import AuditChanges, GroupCounts, TransitionCounts
+from scd_pipeline.load.load_plan import plan_audit
 from scd_pipeline.load.retry import Progress
 from scd_pipeline.load.schema_steps import execute
-from scd_pipeline.load.state import StoredState
+from scd_pipeline.load.state import StoredState, read_state
 from scd_pipeline.texts import pluralize
 
 _UNKNOWN_TIME = from_micros(0)
@@ -75,31 +52,6 @@ class AuditStep:
     at: datetime
     dimension_commit: int
     table_version: int
-
-
-@dataclass(frozen=True, slots=True)
-class TransitionCounts:
-    """Audit rows by change type, and the versions that they opened and closed.
-
-    Attributes:
-        transitions: The number of audit rows by change type.
-        opened: The number of versions of the dimension that they opened.
-        closed: The number of versions that they closed.
-    """
-
-    transitions: Counter[str] = field(default_factory=Counter)
-    opened: int = 0
-    closed: int = 0
-
-    def __add__(self, other: TransitionCounts) -> TransitionCounts:
-        """Return the counts of both."""
-        return TransitionCounts(
-            self.transitions + other.transitions, self.opened + other.opened, self.closed + other.closed
-        )
-
-
-_Counts: TypeAlias = tuple[str, str | None, TransitionCounts]
-"""A delivery, an attribute whose new values opened versions (None for all changes), and the counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,45 +107,6 @@ def pending_steps(log: Sequence[PipelineCommit], dimension: Sequence[PipelineCom
 
 
 @dataclass(frozen=True, slots=True)
-class AuditStepRecords:
-    """What the rows of a step are computed from.
-
-    Attributes:
-        changed: The change records that the step adds to those in effect, or removes from them.
-        in_effect: The change records in effect after the step of at least the entities of `changed`.
-        kinds: The kinds of the snapshots that they are of.
-        since: No transition before this time differs from the recorded ones; None if any may.
-        is_newest: Whether every recorded transition is before `since`.
-        entity_limit: An upper bound of the number of entities of `changed`; None if unknown.
-        has_one_record_per_entity: Whether every entity has exactly one record in effect.
-        key_range: A condition on the business key that holds for the entities of `changed` (`key_ranges`); None if
-            unknown.
-    """
-
-    changed: DataFrame
-    in_effect: DataFrame
-    kinds: SnapshotKinds
-    since: datetime | None
-    is_newest: bool = False
-    entity_limit: int | None = None
-    has_one_record_per_entity: bool = False
-    key_range: Column | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditChanges:
-    """What one step appends to the audit.
-
-    Attributes:
-        rows: The rows (`audit_changes`).
-        counts: Their counts.
-    """
-
-    rows: DataFrame
-    counts: Sequence[_Counts] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class LoadedAuditStep:
     """The step of a load that has just committed, which the recording need not read from the log again.
 
@@ -210,69 +123,6 @@ class LoadedAuditStep:
     dimension: Dimension
     changes: AuditChanges | None
     existing_entities: Mapping[str, int] = field(default_factory=dict)
-
-
-def plan_changes(
-    warehouse: Warehouse, state: StoredState, comparison: Comparison, in_effect: DataFrame | None, audit: PipelineCommit
-) -> AuditChanges | None:
-    """Return what the audit gets by the batches that a load appends, without its counts.
-
-    Args:
-        warehouse: The warehouse.
-        state: The stored state.
-        comparison: The batches.
-        in_effect: The change records in effect of the affected entities; None if the load affects none.
-        audit: The last commit of the audit.
-
-    Returns:
-        None if the step of the load is not the only one that the audit lacks, or if there is none.
-    """
-    intake, dimension = comparison.intake, state.dimension
-    is_in_step = audit.applied(state.log.table.name).commit == state.log.commit.number and not state.has_pending_commits
-    if not (is_in_step and intake.batches_to_append):
-        return None
-    if in_effect is None:
-        columns = {name: ddl for name, ddl, _ in audit_schema(dimension)}
-        return AuditChanges(empty_frame(warehouse.spark, columns))
-    changed = rows_to_append(comparison.records, intake, dimension)
-    if intake.removed:
-        columns_of_records = [col(name) for name in change_record_columns(dimension)]
-        changed = changed.unionByName(comparison.removed_records().select(*columns_of_records))
-    since = earliest_change([*intake.batches_to_append, *intake.removed], state.batches)
-    records = AuditStepRecords(
-        changed=changed,
-        in_effect=in_effect,
-        kinds=SnapshotKinds(),
-        since=since,
-        is_newest=is_newest(since, state.batches),
-        entity_limit=comparison.entity_limit,
-        has_one_record_per_entity=comparison.has_one_record_per_entity,
-        key_range=comparison.key_range,
-    )
-    needs_recorded = audit.exists and not records.is_newest
-    recorded = warehouse.table(audit.table).read(audit.newest) if needs_recorded else None
-    return AuditChanges(step_changes(warehouse, recorded, dimension, state.log.commit.number + 1, records))
-
-
-def earliest_change(changed: Collection[Batch], batches: Collection[Batch]) -> datetime | None:
-    """Return the time before which no transition differs if batches are added or removed; None if unknown.
-
-    A transition depends on no later record, apart from one thing: changes by a second source are transitions only if
-    the entity exists at any time.
-
-    Args:
-        changed: The added and the removed batches.
-        batches: All batches of the log, whose sources may not be declared any more.
-    """
-    times = [time for batch in changed for time in business_times(batch)]
-    has_one_source = len({batch.source for batch in (*changed, *batches)}) == 1
-    return min(times) if times and has_one_source else None
-
-
-def is_newest(since: datetime | None, stored: Collection[Batch]) -> bool:
-    """Return whether every transition that stored batches cause is before `since`."""
-    last = last_business_time(stored)
-    return last is None or (since is not None and since > last)
 
 
 def record_from(
@@ -297,21 +147,25 @@ def record_from(
     applied = last.applied(log_commit.table).commit
     if log_commit.number <= applied or not commit.exists:
         return AuditResult(dimension.name, {}, last.newest)
-    steps: Sequence[tuple[AuditStep, AuditChanges | AuditStepRecords]]
-    if loaded is not None and loaded.changes is not None and log_commit.number == applied + 1:
-        dimension = loaded.dimension
-        steps = [(step, loaded.changes) for step in pending_steps([log_commit], [commit], applied)]
-    else:
-        steps, dimension = _steps_of_log(warehouse, dimension, last, commit, log_commit)
-    audit = ensure_audit(warehouse, dimension, last)
     by_attribute = loaded is not None and any(loaded.existing_entities.values())
+    plan_step: Callable[[AuditStep, PipelineCommit], AuditChanges]
+    if loaded is not None and (planned := loaded.changes) is not None:
+        dimension, steps = loaded.dimension, pending_steps([log_commit], [commit], applied)
+        plan_step = lambda step, last: planned  # noqa: E731
+    else:
+        state = read_state(warehouse, dimension, [last])
+        commit, log_commit, dimension, steps = (
+            state.commit,
+            state.log.commit,
+            state.dimension,
+            _steps(warehouse, state, last),
+        )
+        plan_step = partial(_plan_step, warehouse, state, by_attribute)
+    audit = ensure_audit(warehouse, dimension, last)
     last = replace(last, newest=max(last.newest, 0))  # a table that was just created has no row at its version 0
-    counts: list[_Counts] = []
-    for step, changes in steps:
-        if isinstance(changes, AuditStepRecords):
-            rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, changes)
-            groups = count_changes(rows, dimension, by_attribute=by_attribute).collect()
-            changes = AuditChanges(rows, transition_counts(groups, dimension))
+    counts: list[GroupCounts] = []
+    for step in steps:
+        changes = plan_step(step, last)
         marks = {
             **log_mark(log_commit, step.log_commit),
             dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.table_version),
@@ -324,7 +178,7 @@ def record_from(
     return result
 
 
-def _audit_result(dimension: Dimension, table_version: int, counts: Sequence[_Counts]) -> AuditResult:
+def _audit_result(dimension: Dimension, table_version: int, counts: Sequence[GroupCounts]) -> AuditResult:
     by_delivery: defaultdict[str, TransitionCounts] = defaultdict(TransitionCounts)
     versions_by_attribute: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for delivery, attribute, added in counts:
@@ -335,68 +189,19 @@ def _audit_result(dimension: Dimension, table_version: int, counts: Sequence[_Co
     return AuditResult(dimension.name, dict(by_delivery), table_version, dict(versions_by_attribute))
 
 
-def count_changes(rows: DataFrame, dimension: Dimension, *, by_attribute: bool) -> DataFrame:
-    """Count audit rows, and versions that follow others also by the attributes whose values differ if `by_attribute`.
-
-    Returns:
-        `group` (delivery, attribute or NULL for all changes, change type, whether a version precedes) and `n`.
-    """
-    old_key, _ = key_columns(dimension)
-    attribute = F.lit(None).cast("string")
-    if by_attribute:
-        counted_as = F.array(attribute)
-        with_attributes = F.concat(counted_as, F.col(CHANGED_COLUMNS))
-        attribute = F.explode(F.when(F.col(CHANGE_TYPE) == UPDATE, with_attributes).otherwise(counted_as))
-    follows_version = col(old_key).isNotNull().cast("string").alias("follows_version")
-    counted_rows = rows.select(SOURCE_BATCH, attribute.alias("attribute"), CHANGE_TYPE, follows_version)
-    columns = (SOURCE_BATCH, "attribute", CHANGE_TYPE, "follows_version")
-    return counted_rows.groupBy(F.array(*columns).alias("group")).agg(F.count(F.lit(1)).alias("n"))
+def _plan_step(
+    warehouse: Warehouse, state: StoredState, by_attribute: bool, step: AuditStep, audit: PipelineCommit
+) -> AuditChanges:
+    """Return what the audit gets by a step that the dimension has: the plan of this step, without deliveries."""
+    at_step = state.at_step(audit.applied(state.log.table.name).commit, step.log_commit)
+    return plan_audit(warehouse, at_step, audit, by_attribute=by_attribute)
 
 
-def transition_counts(groups: Iterable[Row], dimension: Dimension) -> list[_Counts]:
-    """Return delivery, attribute and counts of each collected group of `count_changes`."""
-    counts: list[_Counts] = []
-    for (delivery, name, change_type, follows_version), count in groups:
-        opened = count if change_type in opening_change_types(dimension) else 0
-        is_closed = follows_version == "true" and change_type in (INSERT, UPDATE, LOGICAL_DELETE)
-        added = TransitionCounts(Counter({change_type: count}), opened, count if is_closed else 0)
-        counts.append((delivery, name, added))
-    return counts
-
-
-def _steps_of_log(
-    warehouse: Warehouse,
-    dimension: Dimension,
-    audit: PipelineCommit,
-    commit: PipelineCommit,
-    log_commit: PipelineCommit,
-) -> tuple[list[tuple[AuditStep, AuditStepRecords]], Dimension]:
-    """Return the pending steps with their records as the log has them, and the declaration with its former names."""
-    log = read_log(warehouse, dimension, log_commit)
-    applied = audit.applied(log_commit.table).commit
-    steps = _steps_to_record(warehouse.table(dimension.name), log, audit, commit, applied)
-    batches = log.committed_batches() if steps else []
-    starts = [applied, *[step.log_commit for step in steps]]
-    pairs = zip(starts, steps, strict=False)
-    return [(step, _records_of_log(log, batches, after, step.log_commit)) for after, step in pairs], log.dimension
-
-
-def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after: int, upto: int) -> AuditStepRecords:
-    delivered_until = [batch for number, batch in batches if number <= upto]
-    changed = set(in_effect_at(batches, after)) ^ set(in_effect_at(batches, upto))
-    return AuditStepRecords(
-        changed_records(log, batches, after=after, upto=upto),
-        records_in_effect(log.rows(), delivered_until).where(F.col(COMMIT) <= upto).drop(COMMIT),
-        SnapshotKinds.from_batches(delivered_until, log.dimension),
-        earliest_change(changed, delivered_until),
-    )
-
-
-def _steps_to_record(
-    table: Table, log: ChangeLog, audit: PipelineCommit, dimension: PipelineCommit, applied: int
-) -> list[AuditStep]:
+def _steps(warehouse: Warehouse, state: StoredState, audit: PipelineCommit) -> list[AuditStep]:
     """Return the pending steps up to the last commit of the log; later ones are left to the next recording."""
-    commits = table.commits_since(_commit_before_last_used(audit, dimension))
+    log, applied = state.log, audit.applied(state.log.table.name).commit
+    table = warehouse.table(state.commit.table)
+    commits = table.commits_since(_commit_before_last_used(audit, state.commit))
     is_one_behind = log.commit.number == applied + 1
     log_commits = [log.commit] if is_one_behind else log.table.commits_since(applied)
     return [step for step in pending_steps(log_commits, commits, applied) if step.log_commit <= log.commit.number]
@@ -442,38 +247,6 @@ def ensure_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommi
         for step in column_steps(audit.name, audit.columns(), expected, {}):
             execute(step, warehouse)
     return audit
-
-
-def step_changes(
-    warehouse: Warehouse, audit: DataFrame | None, dimension: Dimension, log_commit: int, records: AuditStepRecords
-) -> DataFrame:
-    """Compute what a step appends to the audit (`audit_changes`).
-
-    If every recorded transition is earlier than what changed, none is read, and all later ones are new.
-    """
-    in_effect, recorded = records.in_effect, None
-    if not records.is_newest and audit is not None:
-        names = list(dimension.key_names)
-        causes = changed_entities(records.changed, dimension)
-        if records.entity_limit is None:  # rows of the log, not computed ones
-            causes = checkpoint(causes)
-        causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
-        # Literals, so that files whose transitions are all earlier, or of other entities, are not read.
-        is_later = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
-        has_key = F.lit(True) if records.key_range is None else records.key_range
-        rows = with_change_types(audit.where(is_later & has_key), dimension)
-        recorded = RecordedTransitions(rows.join(causes, names, "left_semi"), causes)
-        in_effect = in_effect.join(causes, names, "left_semi")
-    transitions = build_transitions(
-        in_effect,
-        dimension,
-        kinds=records.kinds,
-        has_one_record_per_entity=records.has_one_record_per_entity,
-        key_hash=warehouse.key_hash,
-    )
-    if records.since is not None:
-        transitions = transitions.where(F.col(CHANGE_TS) >= constant_time(records.since, F.col(CORRELATION)))
-    return checkpoint(audit_changes(transitions, dimension, recorded=recorded, log_commit=log_commit))
 
 
 def _at_step(changes: DataFrame, dimension: Dimension, step: AuditStep) -> DataFrame:

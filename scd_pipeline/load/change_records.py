@@ -64,7 +64,10 @@ class Comparison:
 
 
 def compare_with_log(
-    warehouse: Warehouse, state: StoredState, intake: IntakeResult, expect_shuffled: Callable[[int], None]
+    warehouse: Warehouse,
+    state: StoredState,
+    intake: IntakeResult,
+    expect_shuffled: Callable[[int], None] = lambda limit: None,
 ) -> Comparison:
     """Return the change records to append, and the intake with its counts, without guarded snapshots (S27).
 

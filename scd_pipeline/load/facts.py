@@ -278,8 +278,8 @@ def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> 
     """
     changed = [] if pinned.planned is None else [pinned.planned]
     if pinned.commit.exists and pinned.applied > used:
-        log = read_log(warehouse, pinned.dimension)
-        records = changed_records(log, log.committed_batches(), after=used, upto=pinned.applied)
+        log = read_log(warehouse, pinned.dimension).until(pinned.applied)
+        records = changed_records(log.rows(), log.committed_batches(), after=used)
         keys = [col(name) for name in pinned.dimension.key_names]
         changed.append(changed_entities(records, pinned.dimension).select(*keys))
     if not changed:

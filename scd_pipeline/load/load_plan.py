@@ -22,13 +22,13 @@ from scd_pipeline.errors import LoadWarning
 from scd_pipeline.expressions import readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.last_versions import IS_LAST
-from scd_pipeline.load.audit import AuditChanges
+from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_changes, transition_counts
 from scd_pipeline.load.change_records import applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.deletes_off import warnings_of_load
 from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
-from scd_pipeline.load.rows import plan_row_actions
+from scd_pipeline.load.rows import affected_entities, effective_records_of, plan_row_actions
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.session_settings import STORED_PER_DELIVERED, RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
@@ -247,6 +247,24 @@ def build_plan(
             *early_time_warnings(state.dimension, intake.decisions.accepted),
         ),
     )
+
+
+def plan_audit(warehouse: Warehouse, state: StoredState, audit: PipelineCommit, *, by_attribute: bool) -> AuditChanges:
+    """Return what the audit gets when the table applies the rest of the log: the plan of a load without deliveries.
+
+    Args:
+        warehouse: The warehouse.
+        state: The stored state.
+        audit: The last commit of the audit, which has applied as much of the log as the table.
+        by_attribute: Whether its rows are counted by attributes too (`count_changes`).
+    """
+    intake = accept(warehouse.spark, state.dimension, (), state.batches, run_id="", progress=ignore_progress)
+    comparison = compare_with_log(warehouse, state, intake)
+    keys = affected_entities(state, comparison)
+    records = None if keys is None else effective_records_of(state, comparison, keys)
+    changes = plan_changes(warehouse, state, comparison, records, audit)
+    counts = count_changes(changes.rows, state.dimension, by_attribute=by_attribute).collect()
+    return replace(changes, counts=transition_counts(counts, state.dimension))
 
 
 def _stored_limit(state: StoredState, fact_keys: FactKeys | None) -> int | None:

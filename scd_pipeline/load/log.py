@@ -99,19 +99,29 @@ def may_have_removed_versions(batches: Sequence[tuple[int, Batch]], dimension: D
     return False
 
 
-def changed_records(log: ChangeLog, batches: Sequence[tuple[int, Batch]], *, after: int, upto: int) -> DataFrame:
-    """Return the change records that a range of the log's commits added to those in effect, or removed from them.
+def changed_batches(batches: Sequence[tuple[int, Batch]], *, after: int) -> list[Batch]:
+    """Return the batches that the commits after `after` added to those in effect, or removed from them.
 
     Args:
-        log: The change log.
-        batches: All its batches, each with the number of its commit.
-        after: The last commit before the range.
-        upto: The last commit of the range.
+        batches: All batches of the log, each with the number of its commit.
+        after: The number of a commit.
     """
-    before, now = in_effect_at(batches, after), in_effect_at(batches, upto)
-    removed = {batch.records_batch_id for batch in before} - {batch.records_batch_id for batch in now}
-    is_changed = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
-    return log.rows().where((F.col(COMMIT) <= upto) & is_changed)
+    before = {batch.id: batch for batch in in_effect_at(batches, after)}
+    now = {batch.id: batch for batch in batches_in_effect([batch for _, batch in batches])}
+    return [(before | now)[name] for name in before.keys() ^ now.keys()]
+
+
+def changed_records(rows: DataFrame, batches: Sequence[tuple[int, Batch]], *, after: int) -> DataFrame:
+    """Return the change records that the commits after `after` added to those in effect, or removed from them.
+
+    Args:
+        rows: Change records of the log.
+        batches: All its batches, each with the number of its commit.
+        after: The number of a commit.
+    """
+    replaced = {batch.records_batch_id for batch in in_effect_at(batches, after)}
+    replaced -= {batch.records_batch_id for batch in batches_in_effect([batch for _, batch in batches])}
+    return rows.where((F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(replaced)))
 
 
 def changed_entities(records: DataFrame, dimension: Dimension) -> DataFrame:

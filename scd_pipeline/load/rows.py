@@ -49,7 +49,7 @@ from scd_pipeline.invariants.dimensions import (
     unnamed_violations,
     violations,
 )
-from scd_pipeline.load.audit import AuditChanges, count_changes, plan_changes, transition_counts
+from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_changes, transition_counts
 from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.facts import FactKeys
 from scd_pipeline.load.log import records_in_batches, records_in_effect
@@ -98,7 +98,9 @@ def plan_row_actions(
     key_columns = fact_keys.key_columns if fact_keys else {}
     recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
     records = recomputed.records if recomputed is not None else None
-    changes = None if audit is None else plan_changes(warehouse, state, comparison, records, audit)
+    changes = None
+    if audit is not None and _gets_one_step(audit, state, comparison):
+        changes = plan_changes(warehouse, state, comparison, records, audit)
     if recomputed is None:
         rows = stored.withColumn(ACTION, F.lit("")).limit(0)
         return RowActions(rows, {}, dict.fromkeys(key_columns, 0), changes)
@@ -121,6 +123,12 @@ def plan_row_actions(
     return RowActions(actions, counted.by_action, counted.unknown_members, changes)
 
 
+def _gets_one_step(audit: PipelineCommit, state: StoredState, comparison: Comparison) -> bool:
+    """Return whether the audit has each step that the table has, and the load adds another one."""
+    is_in_step = audit.applied(state.log.table.name).commit == state.applied
+    return is_in_step and bool(state.has_pending_commits or comparison.intake.batches_to_append)
+
+
 class _Recomputed(NamedTuple):
     """The stored rows of the affected entities, their recomputed rows, and the change records that have an effect.
 
@@ -140,7 +148,7 @@ def _recompute(
     stored: DataFrame,
 ) -> _Recomputed | None:
     """Return the rows that may change; None if there are none."""
-    keys = _affected_keys(state, comparison)
+    keys = affected_entities(state, comparison)
     rekeyed = fact_keys.rows_to_recompute(stored) if fact_keys and state.rows is not None else None
     if keys is None and rekeyed is None:
         return None
@@ -149,7 +157,7 @@ def _recompute(
     if keys is not None:
         in_range = stored if state.has_pending_commits else stored.where(comparison.key_range)
         before = in_range.join(keys, names, "left_semi") if state.rows is not None else stored
-        records = _effective_records(_records_of(state, comparison, keys), state.dimension, comparison)
+        records = effective_records_of(state, comparison, keys)
         after = build_timeline(
             records,
             state.dimension,
@@ -163,15 +171,15 @@ def _recompute(
     return _Recomputed(before, after, records)
 
 
-def _effective_records(records: DataFrame, dimension: Dimension, comparison: Comparison) -> DataFrame:
-    """Return the records that have an effect, computed unless all have or each entity has one record.
+def effective_records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> DataFrame:
+    """Return the records of entities that have an effect, computed unless all have or each entity has one record.
 
     Spark Connect limits the depth of a plan: that of the records and of the versions together would exceed it.
     """
-    kinds = comparison.intake.kinds
+    records, kinds = _records_of(state, comparison, keys), comparison.intake.kinds
     if kinds.are_plain or comparison.has_one_record_per_entity:
         return records
-    return checkpoint(effective_records(records, dimension, RowWindows(dimension), kinds))
+    return checkpoint(effective_records(records, state.dimension, RowWindows(state.dimension), kinds))
 
 
 class _RowCounts(NamedTuple):
@@ -235,7 +243,7 @@ def _timeline_records(records: DataFrame, dimension: Dimension) -> DataFrame:
     return records.where(~F.col(KIND).isin(PRESENCE, BAD)).select(*columns)
 
 
-def _affected_keys(state: StoredState, comparison: Comparison) -> DataFrame | None:
+def affected_entities(state: StoredState, comparison: Comparison) -> DataFrame | None:
     """Return the keys of the entities that may change: of the new records, and of log commits not applied yet."""
     log, keys = state.log, [col(name) for name in state.dimension.key_names]
     frames = []

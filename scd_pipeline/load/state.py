@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -38,7 +38,7 @@ class StoredState:
         history_commit: The last commit of its history table, number 0 if that does not exist.
         columns_of_history: The columns of its history table; none if that does not exist.
         log: The change log.
-        batches: Every batch of the log.
+        committed_batches: Every batch of the log, each with the number of its commit.
         applied: The last log commit that the table has applied.
         properties: The properties of the table; none if it does not exist.
         may_lack_versions: Whether an earlier load may have removed a version from `rows`.
@@ -52,15 +52,25 @@ class StoredState:
     history_commit: PipelineCommit
     columns_of_history: Collection[str]
     log: ChangeLog
-    batches: tuple[Batch, ...]
+    committed_batches: tuple[tuple[int, Batch], ...]
     applied: int
     properties: Mapping[str, str]
     may_lack_versions: bool
 
     @property
+    def batches(self) -> tuple[Batch, ...]:
+        """Every batch of the log."""
+        return tuple(batch for _, batch in self.committed_batches)
+
+    @property
     def has_pending_commits(self) -> bool:
         """Whether the table has not applied every commit of the log."""
         return self.applied < self.log.commit.number
+
+    def at_step(self, after: int, upto: int) -> StoredState:
+        """Return the state in which the log ends with the commit `upto`, and the table has applied it up to `after`."""
+        batches = tuple((number, batch) for number, batch in self.committed_batches if number <= upto)
+        return replace(self, log=self.log.until(upto), committed_batches=batches, applied=after)
 
 
 def read_state(
@@ -105,8 +115,7 @@ def read_state(
         log = log.with_checkpoint()
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))
     committed = log.committed_batches()
-    batches = [batch for _, batch in committed]
-    require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))
+    require_declared_attributes(log.dimension, (name for _, batch in committed for name in batch.columns))
     return StoredState(
         dimension=log.dimension,
         commit=commit,
@@ -116,7 +125,7 @@ def read_state(
         history_commit=history_commit,
         columns_of_history=history.columns() if dimension.history_table else (),
         log=log,
-        batches=tuple(batches),
+        committed_batches=tuple(committed),
         applied=log_high_water_mark(log.commit, commit),
         properties=properties,
         may_lack_versions=not dimension.is_of_fact and may_have_removed_versions(committed, dimension),

@@ -15,7 +15,8 @@ from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.load.audit import AuditResult, TransitionCounts
+from scd_pipeline.load.audit import AuditResult
+from scd_pipeline.load.audit_changes import TransitionCounts
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.check import CheckResult
 
