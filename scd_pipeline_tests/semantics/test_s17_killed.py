@@ -1,5 +1,7 @@
 """S17: the next run continues a run that was killed."""
 
+import pytest
+
 from scd_pipeline.load.run import commit_log, ingest_and_apply, plan
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.engine import OwnTables, load_once
@@ -13,6 +15,7 @@ FIRST, SECOND, THIRD = (
 
 
 @rule("S14", "S17")
+@pytest.mark.slow
 def test_the_next_run_applies_what_a_killed_run_left_in_the_change_log(own_tables: OwnTables) -> None:
     """Killed three times: once with empty tables, and twice with a log that is ahead of the dimension.
 

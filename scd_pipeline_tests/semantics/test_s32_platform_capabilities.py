@@ -45,6 +45,7 @@ def test_platform_capabilities_are_probed_once_and_stored(own_tables: OwnTables)
 
 
 @rule("S32")
+@pytest.mark.slow
 def test_merge_gives_the_same_rows_if_rows_cannot_be_replaced_by_their_key(own_tables: OwnTables) -> None:
     """Rows are opened, closed, overwritten and removed by a MERGE."""
     warehouse, dimension = own_tables.warehouse, CUSTOMER.dimension

@@ -39,6 +39,7 @@ def collides(text: Column) -> Column:
 
 
 @pytest.mark.rule("S14")
+@pytest.mark.slow
 def test_a_key_of_a_removed_version_is_not_given_to_another_version(spark: SparkSession, warehouse: Any) -> None:
     """Only the audit has it. The version itself gets it again."""
     opened = Warehouse(spark, warehouse, key_hash=collides)

@@ -31,7 +31,7 @@ from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapsh
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 pytestmark = [
-    pytest.mark.slow(40),
+    pytest.mark.slow(60, together="cluster"),
     pytest.mark.skipif(
         spark_kind() == "embedded",
         reason="a process with a session of Connect cannot have an embedded Spark for the other tests",
@@ -129,13 +129,10 @@ def executors(cluster: Cluster) -> list[int]:
     return [int(pid) for pid in listed.stdout.split()]
 
 
-@pytest.mark.parametrize("step", ["commit_log", "commit_table", "record_from"])
-def test_a_load_survives_the_loss_of_the_executors(
-    cluster: Cluster, warehouse: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    """They are killed before a step of the load, with all rows that they have computed."""
-    opened, original = Warehouse(cluster.spark, warehouse), getattr(run, step)
-    run.load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+@contextlib.contextmanager
+def killed_executors(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, step: str) -> Iterator[None]:
+    """Kill the executors before a step of the load in the block, with all rows that they have computed."""
+    original = getattr(run, step)
 
     def after_the_loss(*args: Any, **more: Any) -> Any:
         monkeypatch.setattr(run, step, original)
@@ -146,15 +143,27 @@ def test_a_load_survives_the_loss_of_the_executors(
         return original(*args, **more)
 
     monkeypatch.setattr(run, step, after_the_loss)
-    messages: list[str] = []
-    retry = Retry(sleep=lambda seconds: None)
-    run.load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=retry, progress=messages.append)
-    assert any("computed rows lost with their executor, retrying" in message for message in messages)
+    yield
+    assert getattr(run, step) is original, f"no load has come to {step}"
+
+
+def test_a_load_survives_the_loss_of_the_executors(
+    cluster: Cluster, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, retry = Warehouse(cluster.spark, warehouse), Retry(sleep=lambda seconds: None)
+    run.load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    for month, step, city in ((2, "commit_log", "Oslo"), (3, "commit_table", "Bonn"), (4, "record_from", "Kiel")):
+        messages: list[str] = []
+        with killed_executors(cluster, monkeypatch, step):
+            run.load(opened, CUSTOMER, [feed(step, ("a", month, city))], retry=retry, progress=messages.append)
+        assert any("computed rows lost with their executor, retrying" in message for message in messages), step
     assert_same_rows(
         """
         | id | city | from       | to         | version |
         | a  | Rome | 2024-01-01 | 2024-02-01 | 1       |
-        | a  | Oslo | 2024-02-01 |            | 2       |
+        | a  | Oslo | 2024-02-01 | 2024-03-01 | 2       |
+        | a  | Bonn | 2024-03-01 | 2024-04-01 | 3       |
+        | a  | Kiel | 2024-04-01 |            | 4       |
         """,
         history(opened),
     )
