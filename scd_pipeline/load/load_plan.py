@@ -26,6 +26,7 @@ from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_ch
 from scd_pipeline.load.change_records import applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.deletes_off import warnings_of_load
 from scd_pipeline.load.facts import FactKeys
+from scd_pipeline.load.log import changed_batches
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
 from scd_pipeline.load.rows import affected_entities, effective_records_of, plan_row_actions
@@ -260,7 +261,9 @@ def plan_audit(warehouse: Warehouse, state: StoredState, audit: PipelineCommit, 
     """
     intake = accept(warehouse.spark, state.dimension, (), state.batches, run_id="", progress=ignore_progress)
     comparison = compare_with_log(warehouse, state, intake)
-    keys = affected_entities(state, comparison)
+    # A commit without new batches, such as one of the maintenance, changes no entity.
+    has_changes = bool(changed_batches(state.committed_batches, after=state.applied))
+    keys = affected_entities(state, comparison) if has_changes else None
     records = None if keys is None else effective_records_of(state, comparison, keys)
     changes = plan_changes(warehouse, state, comparison, records, audit)
     counts = count_changes(changes.rows, state.dimension, by_attribute=by_attribute).collect()

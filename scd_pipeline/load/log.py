@@ -119,9 +119,9 @@ def changed_records(rows: DataFrame, batches: Sequence[tuple[int, Batch]], *, af
         batches: All its batches, each with the number of its commit.
         after: The number of a commit.
     """
-    replaced = {batch.records_batch_id for batch in in_effect_at(batches, after)}
-    replaced -= {batch.records_batch_id for batch in batches_in_effect([batch for _, batch in batches])}
-    return rows.where((F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(replaced)))
+    changed = {batch.records_batch_id for batch in in_effect_at(batches, after)}
+    changed ^= {batch.records_batch_id for batch in batches_in_effect([batch for _, batch in batches])}
+    return rows.where((F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(changed)))
 
 
 def changed_entities(records: DataFrame, dimension: Dimension) -> DataFrame:

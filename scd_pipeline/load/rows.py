@@ -29,7 +29,6 @@ from scd_pipeline.frames import (
     with_broadcast,
 )
 from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, UNCHANGED, compare_rows
-from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -52,7 +51,7 @@ from scd_pipeline.invariants.dimensions import (
 from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_changes, transition_counts
 from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.facts import FactKeys
-from scd_pipeline.load.log import records_in_batches, records_in_effect
+from scd_pipeline.load.log import changed_records, records_in_effect
 from scd_pipeline.load.state import StoredState
 
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
@@ -99,7 +98,7 @@ def plan_row_actions(
     recomputed = _recompute(warehouse, state, comparison, fact_keys, stored)
     records = recomputed.records if recomputed is not None else None
     changes = None
-    if audit is not None and _gets_one_step(audit, state, comparison):
+    if audit is not None and _is_next_step(audit, state, comparison):
         changes = plan_changes(warehouse, state, comparison, records, audit)
     if recomputed is None:
         rows = stored.withColumn(ACTION, F.lit("")).limit(0)
@@ -123,10 +122,10 @@ def plan_row_actions(
     return RowActions(actions, counted.by_action, counted.unknown_members, changes)
 
 
-def _gets_one_step(audit: PipelineCommit, state: StoredState, comparison: Comparison) -> bool:
-    """Return whether the audit has each step that the table has, and the load adds another one."""
-    is_in_step = audit.applied(state.log.table.name).commit == state.applied
-    return is_in_step and bool(state.has_pending_commits or comparison.intake.batches_to_append)
+def _is_next_step(audit: PipelineCommit, state: StoredState, comparison: Comparison) -> bool:
+    """Return whether the batches of the load are a step of the audit, and the only one that it lacks."""
+    is_in_step = audit.applied(state.log.table.name).commit == state.log.commit.number
+    return is_in_step and not state.has_pending_commits and bool(comparison.intake.batches_to_append)
 
 
 class _Recomputed(NamedTuple):
@@ -245,15 +244,13 @@ def _timeline_records(records: DataFrame, dimension: Dimension) -> DataFrame:
 
 def affected_entities(state: StoredState, comparison: Comparison) -> DataFrame | None:
     """Return the keys of the entities that may change: of the new records, and of log commits not applied yet."""
-    log, keys = state.log, [col(name) for name in state.dimension.key_names]
+    keys = [col(name) for name in state.dimension.key_names]
     frames = []
     if comparison.records is not None and (comparison.appended or comparison.intake.removed):
         frames.append(affected_keys(comparison.records, comparison.removed_records(), state.dimension))
     if state.has_pending_commits:
-        pending = log.rows().where(F.col(COMMIT) > state.applied)
-        in_effect = {batch.records_batch_id for batch in batches_in_effect(list(state.batches))}
-        replaced = {batch.records_batch_id for batch in state.batches} - in_effect
-        frames += [pending.select(*keys), records_in_batches(log.rows(), replaced).select(*keys)]
+        pending = changed_records(state.log.rows(), state.committed_batches, after=state.applied)
+        frames.append(pending.select(*keys))
     if not frames:
         return None
     distinct = union_all(frames).distinct()

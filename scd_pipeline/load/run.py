@@ -243,6 +243,7 @@ def record(
     Raises:
         RetriesExhausted: Every attempt met a write conflict or another transient failure.
         PipelineCommitMissing: The history of a table has no pipeline commit left.
+        ScdError: As `read_state`, if the audit lacks a step.
     """
     return _record(_LoadContext(warehouse, run_id, retry or Retry(), progress), dimension)
 
