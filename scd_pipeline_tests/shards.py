@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-SHARDS = 24
-DEFAULT_SECONDS = 8.0
-"""What a slow test takes on a warm server, unless its marker has another number."""
+SHARDS = 30
+DEFAULT_SECONDS = 16.0
+"""What a slow test takes in a run of three processes, unless its marker has another number."""
 
 
 def seconds(item: pytest.Item) -> float:

@@ -277,6 +277,7 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
 
 
 @rule("S23")
+@pytest.mark.slow
 def test_the_load_of_a_referenced_dimension_writes_its_unknown_member(opened: Warehouse) -> None:
     """With the first rows, so that a fact finds it; a dimension that no fact references has none."""
     load(opened, PLAYER, [players("1", W)], has_facts=True)

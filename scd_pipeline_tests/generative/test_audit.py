@@ -43,9 +43,14 @@ def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]
 
 
 @requirement("F54")
-@pytest.mark.slow
-@pytest.mark.parametrize("at_once", [False, True], ids=["after each load", "once at the end"])
-@pytest.mark.parametrize("shape", [*s.COMPARED_SHAPES, *s.DELETED_SHAPES], ids=lambda shape: shape.name)
+@pytest.mark.slow(30)
+@pytest.mark.parametrize(
+    ("shape", "at_once"),
+    [
+        *[pytest.param(shape, False, id=f"{shape.name}-after each load") for shape in s.COMPARED_SHAPES],
+        *[pytest.param(shape, True, id=f"{shape.name}-once at the end") for shape in (*s.SHAPES, *s.DELETED_SHAPES)],
+    ],
+)
 def test_the_audit_replayed_up_to_a_commit_equals_the_dimension_at_that_commit(
     spark: SparkSession, tmp_path: Path, shape: s.Shape, at_once: bool
 ) -> None:

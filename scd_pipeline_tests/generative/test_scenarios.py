@@ -33,26 +33,21 @@ def _differences(site: Site, shape: s.Shape, way: Way) -> dict[int, str]:
         return differences(opened, expected(scenarios))
 
 
-@pytest.mark.slow(20)
-@pytest.mark.parametrize("shape", COMPARED, ids=lambda shape: shape.name)
-def test_one_pass_agrees_with_the_oracle(site: Site, shape: s.Shape) -> None:
-    assert not _differences(site, shape, PASS)
-
-
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @pytest.mark.parametrize("shape", COMPARED, ids=lambda shape: shape.name)
 def test_deliveries_loaded_twice_agree_with_the_oracle(site: Site, shape: s.Shape) -> None:
     assert not _differences(site, shape, DOUBLE)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(25)
+@pytest.mark.parametrize("way", [PASS, ORDER], ids=lambda way: way.name)
 @pytest.mark.parametrize("shape", [each for each in COMPARED if each not in s.SHAPES], ids=lambda shape: shape.name)
-def test_any_order_agrees_with_the_oracle(site: Site, shape: s.Shape) -> None:
+def test_any_order_agrees_with_the_oracle(site: Site, shape: s.Shape, way: Way) -> None:
     """The other shapes are loaded so with their versions in two tables."""
-    assert not _differences(site, shape, ORDER)
+    assert not _differences(site, shape, way)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(25)
 @pytest.mark.parametrize(("way", "columns"), [(PASS, "changing"), (ORDER, "all")], ids=["pass", "order"])
 @pytest.mark.parametrize("shape", s.SHAPES, ids=lambda shape: shape.name)
 def test_two_tables_agree_with_the_oracle(

@@ -106,6 +106,7 @@ def earlier_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     return [column for column in CURRENT_SCHEMA(dimension) if column[0] != EFFECTIVE_FROM]
 
 
+@pytest.mark.slow
 def test_an_audit_that_an_earlier_release_created_but_never_wrote_gets_the_new_column(
     spark: SparkSession, warehouse: Any
 ) -> None:

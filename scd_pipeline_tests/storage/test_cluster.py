@@ -31,7 +31,7 @@ from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapsh
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 pytestmark = [
-    pytest.mark.slow(60, together="cluster"),
+    pytest.mark.slow(90, together="cluster"),
     pytest.mark.skipif(
         spark_kind() == "embedded",
         reason="a process with a session of Connect cannot have an embedded Spark for the other tests",

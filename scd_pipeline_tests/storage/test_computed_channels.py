@@ -225,6 +225,7 @@ def bad_rows(loaded: Loaded) -> list[str]:
 
 
 @rule("S5")
+@pytest.mark.slow
 def test_several_columns_order_changes_of_equal_time_and_a_log_file_by_its_number(load: Load) -> None:
     """The delete of 2 has the greater file, though the smaller text; NULL comes first."""
     loaded = load(BINLOG)

@@ -69,7 +69,7 @@ def as_in_production(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> It
 def test_many_records_are_loaded_by_generated_code_in_several_partitions(
     as_in_production: SparkSession, warehouse: Path
 ) -> None:
-    """A change of each entity, then an earlier one, which splits each first version, and a change of one entity."""
+    """A version of each entity, then an earlier one of each, and a change of one entity."""
     during = set()
 
     def remember(message: str) -> None:
@@ -77,8 +77,8 @@ def test_many_records_are_loaded_by_generated_code_in_several_partitions(
             during.add(tuple(as_in_production.conf.get(name) for name in PRODUCTION))
 
     opened = Warehouse(as_in_production, warehouse)
-    for name, months in (("one", {1: "Rome", 3: "Oslo"}), ("two", {2: "Bonn"})):
-        changes = [(f"c{number}", month, city) for month, city in months.items() for number in range(MANY)]
+    for name, month, city in (("one", 3, "Oslo"), ("two", 1, "Rome")):
+        changes = [(f"c{number}", month, city) for number in range(MANY)]
         load(opened, CUSTOMER, [feed(name, *changes)], progress=remember)
     assert during == {tuple(PRODUCTION.values())}
     during.clear()
@@ -89,11 +89,10 @@ def test_many_records_are_loaded_by_generated_code_in_several_partitions(
     assert_same_rows(
         f"""
         | city | effective_from | effective_to | current_flag | version | entities |
-        | Rome | 2024-01-01     | 2024-02-01   | false        | 1       | {MANY}   |
-        | Bonn | 2024-02-01     | 2024-03-01   | false        | 2       | {MANY}   |
-        | Oslo | 2024-03-01     | OPEN         | true         | 3       | {MANY - 1} |
-        | Oslo | 2024-03-01     | 2024-04-01   | false        | 3       | 1        |
-        | Kiel | 2024-04-01     | OPEN         | true         | 4       | 1        |
+        | Rome | 2024-01-01     | 2024-03-01   | false        | 1       | {MANY}   |
+        | Oslo | 2024-03-01     | OPEN         | true         | 2       | {MANY - 1} |
+        | Oslo | 2024-03-01     | 2024-04-01   | false        | 2       | 1        |
+        | Kiel | 2024-04-01     | OPEN         | true         | 3       | 1        |
         """,
         rows.toArrow().to_pylist(),
     )
