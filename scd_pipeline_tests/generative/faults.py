@@ -520,28 +520,31 @@ _LOG = (
         _in("snapshots.snapshots_to_recheck", compared(comparison("last_change", operator=">="), ">")),
         _in("differences._rechecks", compared(comparison("changes_from", operator=">="), ">")),
     ),
-    _fault(
+    _tested(
         "snapshot_is_complete_without_all_columns",
         "S20",
-        "customer halves, customer pass redeclared",
+        "semantics/test_s19_late_snapshots.py"
+        "::test_a_late_value_remains_up_to_the_next_snapshot_that_has_its_column[engine]",
         _in("snapshots._is_complete", dropped(operand("columns"))),
     ),
-    _fault(
+    _tested(
         "snapshot_is_complete_without_retiring",
         "S27",
-        "customer halves, country halves",
+        "semantics/test_s19_late_snapshots.py"
+        "::test_a_late_value_remains_while_snapshots_of_another_source_omit_the_entity[engine]",
         _in("snapshots._is_complete", dropped(operand("retires"))),
     ),
-    _fault(
+    _tested(
         "row_timed_snapshot_is_complete",
         "S4",
-        "partner halves, machine halves",
+        "semantics/test_s19_late_snapshots.py::test_a_late_row_ends_at_the_absence_after_a_row_of_a_later_time[engine]",
         _in("snapshots.snapshots_to_recheck", replaced(comprehension("has_row_times"), "set()")),
     ),
-    _fault(
+    _tested(
         "removed_batches_recheck_nothing",
         "S34",
-        "customer halves, country halves",
+        "semantics/test_s19_late_snapshots.py"
+        "::test_a_snapshot_changes_the_value_that_a_withdrawn_feed_had_changed_before[engine]",
         _in("snapshots.snapshots_to_recheck", dropped(item("removed").inside(comprehension("_span")))),
     ),
     _fault(

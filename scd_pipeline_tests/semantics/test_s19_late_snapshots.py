@@ -1,6 +1,6 @@
 """S19: a late snapshot takes effect at its own time."""
 
-from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
 
 
@@ -269,5 +269,132 @@ def test_a_valid_row_is_in_effect_even_if_its_entity_also_has_a_bad_row() -> Cas
         | 1  | Bonn | 2024-01-01     | 2024-01-20   |
         | 1  | Kiel | 2024-01-20     | 2024-02-01   |
         | 1  | Bonn | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S19", "S20")
+@case
+def test_a_late_value_remains_up_to_the_next_snapshot_that_has_its_column() -> Case:
+    """March has no column score, so April, which changed nothing when it arrived, ends the late score."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 1        | 2024-01-01 | 1  | Bonn | 1     |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 4        | 2024-04-01 | 1  | Bonn | 1     |
+            | 2        | 2024-02-01 | 1  | Bonn | 2     |
+            """
+        ),
+        becomes="""
+        | score | effective_from | effective_to | load_run_id    |
+        | 1     | 2024-01-01     | 2024-02-01   | crm/snapshot/1 |
+        | 2     | 2024-02-01     | 2024-04-01   | crm/snapshot/2 |
+        | 1     | 2024-04-01     | OPEN         | crm/snapshot/4 |
+        """,
+    )
+
+
+@rule("S19", "S30")
+@case
+def test_a_late_value_remains_while_snapshots_of_another_source_omit_the_entity() -> Case:
+    """The source does not decide existence: its snapshot of March asserts nothing, that of April ends the late note."""
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id     | note | agent |
+            | 1        | 2024-01-01 | 1      | vip  | a     |
+            | 3        | 2024-03-01 | no row |      |       |
+            | 4        | 2024-04-01 | 1      | vip  | a     |
+            | 2        | 2024-02-01 | 1      | new  | a     |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | note | effective_from | effective_to |
+        | vip  | 2024-01-01     | 2024-02-01   |
+        | new  | 2024-02-01     | 2024-04-01   |
+        | vip  | 2024-04-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S4", "S19")
+@case
+def test_a_late_row_ends_at_the_absence_after_a_row_of_a_later_time() -> Case:
+    """February has a row of March 10. March omits the entity, which existed at no time when that snapshot arrived."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id | time       | city | email |
+            | 2        | 2024-02-01 | 1  | 2024-03-10 | Bonn | e     |
+            | 2        | 2024-02-01 | 2  | 2024-01-31 | Ulm  | e     |
+            | 3        | 2024-03-01 | 2  | 2024-01-31 | Ulm  | e     |
+            | 1        | 2024-01-20 | 1  | 2024-01-10 | Kiel | e     |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Kiel | 2024-01-10     | 2024-03-01   |
+        | 1  | Bonn | 2024-03-10     | OPEN         |
+        | 2  | Ulm  | 2024-01-31     | OPEN         |
+        """,
+    )
+
+
+@rule("S19", "S34")
+@case
+def test_a_snapshot_changes_the_value_that_a_withdrawn_feed_had_changed_before() -> Case:
+    """The snapshot of March changed nothing when it arrived."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | revision | id | time       | city |
+            | 1        | 1        | 1  | 2024-02-01 | Kiel |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 3        | 2024-03-01 | 1  | Kiel |
+            """
+        ),
+        feed(
+            """
+            | delivery | revision | id        | time | city |
+            | 1        | 2        | withdrawn |      |      |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | load_run_id    |
+        | Bonn | 2024-01-01     | 2024-03-01   | crm/snapshot/1 |
+        | Kiel | 2024-03-01     | OPEN         | crm/snapshot/3 |
         """,
     )
