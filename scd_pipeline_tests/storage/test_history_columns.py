@@ -131,7 +131,7 @@ def test_the_history_of_fifty_columns_has_the_values_of_the_five_that_change(ope
     assert_same_rows(rows, queries.history(opened, dimension).toArrow().to_pylist(), ("id", *FIFTY))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(50)
 @requirement("F38")
 @rule("S11")
 def test_rows_with_fifty_columns_of_which_five_change_are_those_of_one_table(opened: Warehouse) -> None:
