@@ -1,8 +1,9 @@
 """Compare the start of an embedded Spark on two releases of Java: `python -m benchmarks.aot_cache JAVA_25`.
 
-Each measured process starts Spark and loads a small dimension. Java 17 uses the class archive that the set-up has
-written (JEP 350). Java 25 uses nothing, or an ahead-of-time cache (JEP 483, 514, 515) that an earlier process of the
-same kind has written when it ended; its classes are on the class path, since Java caches none of other class loaders.
+Each measured process starts Spark, and loads and queries a small dimension. Java 17 uses the class archive that the
+set-up has written (JEP 350). Java 25 uses nothing, or an ahead-of-time cache (JEP 483, 514, 515) of an earlier process
+of the same kind, which wrote it when it ended; its classes are on the class path, since Java caches no classes of other
+loaders.
 """
 
 from __future__ import annotations
@@ -16,12 +17,10 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import adopt_orphans, measure
-from scd_pipeline import Pipeline
-from scd_pipeline.declaration import Dimension, Source
+from scd_pipeline.cli.class_archive import load_and_query
 from scd_pipeline.environment import Environment
 from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import find_installation
-from scd_pipeline.spark.session import local_spark
 
 _OPTIONS = "spark.driver.extraJavaOptions"
 _WITH_PROFILES = "-XX:TieredStopAtLevel=4"
@@ -45,6 +44,7 @@ def main() -> None:
             "Java 25, AOT cache": (arguments.java_25, f"-XX:AOTCache={quick}"),
             "Java 25, AOT cache with profiles": (arguments.java_25, f"-XX:AOTCache={full} {_WITH_PROFILES}"),
         }
+        print(f"size of the AOT cache: {quick.stat().st_size / 1e6:.0f} MB")
         seconds: dict[str, list[float]] = {name: [] for name in variants}
         for _ in range(arguments.rounds):
             for name, variant in variants.items():
@@ -62,24 +62,14 @@ def _start(java_home: str, options: str) -> None:
 
 
 def load() -> None:
-    """Load a small dimension with the Java options of the first argument, which only the classes of files limit."""
-    from pyspark import SparkContext
-
+    """Load and query a small dimension, with the Java options of the first argument."""
     installation, options = find_installation(Environment.from_env()), sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         conf = spark_conf(jars=installation.jars, warehouse=folder, quick=True)
         if options:
             conf["spark.driver.extraClassPath"] = conf.pop("spark.jars").replace(",", ":")
             conf[_OPTIONS] += f" {options}"
-        spark = local_spark(conf, java_home=installation.java_home)
-        java = SparkContext._gateway.proc  # type: ignore[union-attr]
-        customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))
-        pipeline = Pipeline(Path(folder, "warehouse"), spark=spark)
-        for day, city in (("2024-01-01", "Rome"), ("2024-02-01", "Oslo")):
-            pipeline.load(customer, [{"id": "a", "city": city}], at=day)
-        spark.stop()
-        java.stdin.close()
-        java.wait()
+        load_and_query(conf, installation.java_home, Path(folder, "warehouse"))
 
 
 if __name__ == "__main__":

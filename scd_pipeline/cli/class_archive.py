@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -67,40 +67,46 @@ def archive_classes(
 
 def main(archive: Path) -> None:
     """Load and query a dimension on an embedded Spark that writes the archive when it exits."""
-    from pyspark import SparkContext
-
-    from scd_pipeline import queries
-    from scd_pipeline.declaration import Dimension, Source
-    from scd_pipeline.deliveries.delivery import Delivery
-    from scd_pipeline.delta.warehouse import Warehouse
     from scd_pipeline.environment import Environment
-    from scd_pipeline.load.run import load
     from scd_pipeline.spark.configuration import spark_conf
     from scd_pipeline.spark.installation import find_installation
-    from scd_pipeline.spark.session import local_spark
 
     installation = find_installation(Environment.from_env())
     with tempfile.TemporaryDirectory() as folder:
         conf = spark_conf(jars=installation.jars, warehouse=folder, quick=True)
         options = f'"-XX:ArchiveClassesAtExit={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off'
         conf["spark.driver.extraJavaOptions"] += f" {options}"
-        spark = local_spark(conf, java_home=installation.java_home)
-        java = SparkContext._gateway.proc  # type: ignore[union-attr]
-        warehouse = Warehouse(spark, Path(folder, "warehouse"))
-        customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))
-        days = [datetime(2024, 1, 1), datetime(2024, 1, 2)]
-        for day, city in zip(days, ("Rome", "Oslo"), strict=True):
-            delivery = Delivery("crm", day.date().isoformat(), at=day, frame=[{"id": "7", "city": city}])
-            load(warehouse, customer, [delivery])
-            queries.create_views(warehouse, [customer.name])
-        queries.history(warehouse, customer).collect()
-        queries.as_of(warehouse, customer, days[0]).collect()
-        queries.register(warehouse, query="SELECT city FROM dim_customer_current")
-        spark.sql("SELECT city FROM dim_customer_current").collect()
-        spark.stop()
-        # The embedded Java exits at the end of its input.
-        java.stdin.close()
-        java.wait(_SECONDS)
+        load_and_query(conf, installation.java_home, Path(folder, "warehouse"))
+
+
+def load_and_query(conf: Mapping[str, str], java_home: Path | None, folder: Path) -> None:
+    """Load and query a small dimension in a folder, on an embedded Spark whose Java then exits."""
+    from pyspark import SparkContext
+
+    from scd_pipeline import queries
+    from scd_pipeline.declaration import Dimension, Source
+    from scd_pipeline.deliveries.delivery import Delivery
+    from scd_pipeline.delta.warehouse import Warehouse
+    from scd_pipeline.load.run import load
+    from scd_pipeline.spark.session import local_spark
+
+    spark = local_spark(conf, java_home=java_home)
+    java = SparkContext._gateway.proc  # type: ignore[union-attr]
+    warehouse = Warehouse(spark, folder)
+    customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))
+    days = [datetime(2024, 1, 1), datetime(2024, 1, 2)]
+    for day, city in zip(days, ("Rome", "Oslo"), strict=True):
+        delivery = Delivery("crm", day.date().isoformat(), at=day, frame=[{"id": "7", "city": city}])
+        load(warehouse, customer, [delivery])
+        queries.create_views(warehouse, [customer.name])
+    queries.history(warehouse, customer).collect()
+    queries.as_of(warehouse, customer, days[0]).collect()
+    queries.register(warehouse, query="SELECT city FROM dim_customer_current")
+    spark.sql("SELECT city FROM dim_customer_current").collect()
+    spark.stop()
+    # The embedded Java exits at the end of its input.
+    java.stdin.close()
+    java.wait(_SECONDS)
 
 
 if __name__ == "__main__":

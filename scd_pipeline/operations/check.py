@@ -229,7 +229,7 @@ def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[C
 def _check_without_table(tables: _Tables, names: Sequence[str], selected: Sequence[str]) -> tuple[CheckResult, ...]:
     """Check a dimension or a fact without a table: there is nothing to check if it was never loaded.
 
-    `names` are those of all its tables, its own first.
+    `names` has the names of all its tables, its own first.
     """
     messages = _foreign_commits(tables, names) if NO_FOREIGN_COMMITS in selected else []
     return (_text_result(names[0], NO_FOREIGN_COMMITS, messages),) if messages else ()

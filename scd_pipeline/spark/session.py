@@ -37,7 +37,7 @@ def local_spark(conf: Mapping[str, str], *, java_home: Path | None) -> SparkSess
     """Return the Spark session that is embedded in this process. A process has only one.
 
     Args:
-        conf: Its settings, as those of `configuration.spark_conf`.
+        conf: Its settings, as `configuration.spark_conf` returns them.
         java_home: The JAVA_HOME of Spark, as in `Installation.java_home`; None is that of the environment.
 
     Raises:
