@@ -34,11 +34,25 @@ INTERPRETED = {
 
 In a warm session a small load takes a third of the processor time.
 """
+HADOOP_DEFAULTS = Path(__file__).with_name("hadoop")
+LOCAL_FILES = {
+    # Hadoop sends its settings with each query that reads or writes files, and compresses each value by itself: 1,400
+    # of them are defaults, which are of no use to a local folder. These files take the place of those in its jar.
+    "spark.driver.extraClassPath": str(HADOOP_DEFAULTS),
+    # Hadoop starts processes to read a link and to set permissions, a hundred in a load: fewest without checksum files,
+    # and with Delta's own way to commit to local files from one process.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""Settings by which files in a local folder cost a server of one process less."""
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
 _MEMORY = "-Xms3g -Xmn2g -XX:MetaspaceSize=512m"
 # Java inlines less: a fifth of a run's processor time was spent on compiling, and more of it makes loads of a few rows
-# no faster.
-_COMPILER = "-XX:FreqInlineSize=100 -XX:MaxInlineLevel=6 -XX:InlineSmallCode=1000"
+# no faster. The run is too short for a search for code that is not called any more.
+_COMPILER = "-XX:FreqInlineSize=100 -XX:MaxInlineLevel=6 -XX:InlineSmallCode=1000 -XX:-MethodFlushing"
 # Partitions of a shuffle, and of the rows or files that are read.
 _PARTITIONS = ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism")
 
@@ -54,7 +68,7 @@ def settings(installation: Installation) -> dict[str, str]:
         jars=installation.jars,
         cores=2,
         driver_memory="4g",
-        extra={**INTERPRETED, **dict.fromkeys(_PARTITIONS, "1")},
+        extra={**INTERPRETED, **LOCAL_FILES, **dict.fromkeys(_PARTITIONS, "1")},
     )
     conf["spark.driver.extraJavaOptions"] += f" {_MEMORY} {_COMPILER}"
     return conf

@@ -49,15 +49,18 @@ PRODUCTION = {
     "spark.sql.leafNodeDefaultParallelism": "4",
 }
 """Spark's own settings, which a load of many records has, with fewer partitions."""
-MANY = 21_000
-"""More entities than a load with the settings for few of them reads."""
+FEW = 2_000
+"""The limit of a load of few records in this file: at the real one, the loads take a minute."""
+MANY = 2_100
+"""More entities than that."""
 
 
 @pytest.fixture
 def as_in_production(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
     """A session with generated code, adaptive execution and several partitions."""
-    # Adaptive execution begins at 200,000 records, which take a minute.
-    monkeypatch.setattr(session_settings, "_BY_SHUFFLED_RECORDS", session_settings._BY_SHUFFLED_RECORDS[1:])
+    for limits in ("_BY_READ_RECORDS", "_BY_SHUFFLED_RECORDS"):
+        settings = [changed for _, changed in getattr(session_settings, limits)]
+        monkeypatch.setattr(session_settings, limits, ((FEW, settings[-1]),))
     before = {name: spark.conf.get(name, None) for name in PRODUCTION}
     for name, value in PRODUCTION.items():
         spark.conf.set(name, value)
