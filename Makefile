@@ -14,8 +14,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process leaves its Spark waiting between its calls: three of them use two cores. They share the server, or have an
 # embedded Spark each. Without Spark, each process beyond the cores only imports everything once more.
 PROCESSES ?= 3
+# Tests create and delete files all the time. In memory, where there is space and files can be executed, that costs less.
+IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | \
+  awk 'NR == 2 && $$4 > 2000000 && system("mount | grep /dev/shm | grep -q noexec") { print "/dev/shm" }')
 # In the order of the folders the quick tests without Spark come last, so that all processes end at the same time.
-PYTEST = $(PY) -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder --durations=20
+PYTEST = $(if $(IN_MEMORY),TMPDIR=$${TMPDIR:-$(IN_MEMORY)}) $(PY) -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder --durations=20
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,6 +37,7 @@ In a warm session a small load takes a third of the processor time.
 """
 HADOOP_DEFAULTS = Path(__file__).with_name("hadoop")
 LOCAL_FILES = {
+    "spark.local.dir": tempfile.gettempdir(),
     # Hadoop sends its settings with each query that reads or writes files, and compresses each value by itself: 1,400
     # of them are defaults, which are of no use to a local folder. These files take the place of those in its jar.
     "spark.driver.extraClassPath": str(HADOOP_DEFAULTS),
