@@ -35,8 +35,8 @@ _BASE_SETTINGS = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # VACUUM lists a folder with this many tasks, 10,000 by default: half a minute for the smallest table.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
-    # Delta writes a checksum of each version. By default Spark starts 40 processes in a small load for these files in a
-    # local folder: Hadoop has others read links and set permissions.
+    # Delta writes a checksum of each version. By default Spark writes such files to a local folder in a way for which
+    # Hadoop starts processes that read links and set permissions: dozens in a small load.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),

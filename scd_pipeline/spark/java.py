@@ -150,12 +150,16 @@ def _version_output(program: Path) -> str:
 def wrap_java(cache: Path, java: Java, spark: str = "") -> Path:
     """Return a folder to use as JAVA_HOME, whose bin/java starts `java` without unsupported options.
 
-    Each build of Java and each Spark has its own folder, as a class archive is of both.
+    Each build of Java and each Spark has its own folder, as a class archive is of both. If `java` is such a wrapper, as
+    in a process that it has started, its folder is returned.
 
     Args:
         cache: The folder of all wrappers.
         spark: The installed Spark: its folder and its version.
     """
+    wrapper = java.program.parent.parent
+    if (wrapper / HADOOP_DEFAULTS).exists():
+        return wrapper
     build = hashlib.sha256(_version_text(java.program).encode()).hexdigest()[:16]
     values = {
         "{unsupported}": _UNSUPPORTED_OPTIONS if java.release < 24 else _UNSUPPORTED_OPTIONS_FROM_24,

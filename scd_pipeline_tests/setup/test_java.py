@@ -117,4 +117,6 @@ def test_each_java_has_one_wrapper(tmp_path: Path) -> None:
     assert java.wrap_java(tmp_path, first) == home
     assert (home / "bin" / "java").stat().st_mtime_ns == created.st_mtime_ns
     assert java.wrap_java(tmp_path, second) != home
+    wrapper = java.Java(home / "bin" / "java", 17, "JAVA_HOME")
+    assert java.wrap_java(tmp_path, wrapper) == home, "a process that the wrapper has started uses it too"
     assert os.access(home / "bin" / "java", os.X_OK)
