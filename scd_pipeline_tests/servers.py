@@ -44,6 +44,8 @@ LOCAL_FILES = {
     # way to commit to local files from one process.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
+    # Delta keeps the state of each table for an hour: those of some thousand tables fill the heap.
+    "spark.databricks.delta.delta.log.cacheRetentionMinutes": "5m",
 }
 """Settings by which files in a local folder cost a server of one process less."""
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.

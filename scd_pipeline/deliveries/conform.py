@@ -91,7 +91,11 @@ def _hashed_values(field: T.StructField, row_fields: RowFields) -> list[Column]:
         return [token.isNull(), token]
     if _is_nested(field.dataType):
         value = F.to_json(F.struct(value), _WITH_MICROSECONDS)
-    return [value, row_fields.has(field.name)] if row_fields.lacks(field.name) else [value]
+    if not row_fields.lacks(field.name):
+        return [value]
+    # Nothing is added for a row that has the field: a NULL leaves a hash as it is. So a list of dicts has the hash of a
+    # frame with the same rows.
+    return [value, F.when(~row_fields.has(field.name), F.lit(True))]
 
 
 def _hashed_name(field: T.StructField) -> str:

@@ -117,6 +117,26 @@ attributes: {name: 2, zip: 2, town: 2}
 """
 
 
+@pytest.mark.rule("S34")
+def test_the_same_rows_have_the_same_content_in_each_form(spark: SparkSession) -> None:
+    """So a retry of a data frame may be a list of dicts; rows that lack a field have other content than with NULL."""
+    dimension = Dimension("dim_c", "id", {"name": 2, "city": 2}, Source("crm", snapshot={}))
+    full = [{"id": "1", "name": "Ann", "city": None}, {"id": "2", "name": "Bea", "city": "Bonn"}]
+    forms = {
+        "list": full,
+        "arrow": pa.Table.from_pylist(full),
+        "pandas": pa.Table.from_pylist(full).to_pandas(),
+        "spark": spark.createDataFrame([tuple(row.values()) for row in full], list(full[0])),
+        "lacking": [{"id": "1", "name": "Ann"}, full[1]],
+    }
+    deliveries = [Delivery("crm", name, at="2024-01-01", frame=rows) for name, rows in forms.items()]
+    intake = accept(spark, dimension, deliveries, [], run_id="", progress=ignore_progress)
+    hashes = {each.batch.delivery: each.batch.fingerprint for each in intake.measured}
+    assert set(hashes) == set(forms)
+    assert len({hashes[name] for name in forms if name != "lacking"}) == 1
+    assert hashes["lacking"] != hashes["list"]
+
+
 @pytest.mark.rule("S30", "S14")
 @pytest.mark.parametrize("is_file", [True, False], ids=["files", "dicts"])
 def test_a_row_is_read_alike_alone_and_among_others(spark: SparkSession, tmp_path: Path, is_file: bool) -> None:
