@@ -25,13 +25,13 @@ from scd_pipeline_tests.docs.blocks import ROOT, Block, blocks
 from scd_pipeline_tests.docs.runner import run_page
 
 RUN = (
-    pytest.param("tutorial.md", marks=pytest.mark.slow(15)),
+    pytest.param("tutorial.md", marks=pytest.mark.slow(60)),
     pytest.param("how-to/dates-in-names.md", marks=pytest.mark.slow),
-    pytest.param("how-to/facts.md", marks=pytest.mark.slow),
+    pytest.param("how-to/facts.md", marks=pytest.mark.slow(40)),
     pytest.param("coming-from/dbt.md", marks=pytest.mark.slow),
     pytest.param("coming-from/databricks.md", marks=pytest.mark.slow),
-    pytest.param("how-to/bad-rows.md", marks=pytest.mark.slow),
-    pytest.param("how-to/change-feeds.md", marks=pytest.mark.slow),
+    pytest.param("how-to/bad-rows.md", marks=pytest.mark.slow(55)),
+    pytest.param("how-to/change-feeds.md", marks=pytest.mark.slow(50)),
     pytest.param("how-to/rejected-deliveries.md", marks=pytest.mark.slow),
 )
 
@@ -41,7 +41,7 @@ def test_the_examples_of_a_page_do_what_it_shows(page: str, remote: str, tmp_pat
     run_page(ROOT / "docs" / page, tmp_path, remote)
 
 
-@pytest.mark.slow(40)
+@pytest.mark.slow(150)
 def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_path: Path) -> None:
     """The page shows the UPDATE and the withdrawal in Python, and the removal of the folder in its text."""
     page = ROOT / "docs" / "how-to" / "runbooks.md"

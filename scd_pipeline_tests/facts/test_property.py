@@ -100,7 +100,7 @@ def expected_keys(scenarios: list[s.Scenario], rows: list[dict[str, str | None]]
 
 
 @requirement("F59")
-@pytest.mark.slow
+@pytest.mark.slow(80)
 @rule("S14", "S23", "S24")
 def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_path: Path) -> None:
     """Loads run in random order. Keys are compared with a fresh join after each one, and with the oracle at the end."""

@@ -115,7 +115,7 @@ def contents(warehouse: Warehouse, dim: Dimension) -> dict[str, list[str]]:
     return {name: sorted(map(repr, rows)) for name, rows in frames.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(60)
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_narrowed_load_writes_the_same_rows(spark: SparkSession, tmp_path: Path, name: str) -> None:
     dim, decisions, reads = SHAPES[name], [], []

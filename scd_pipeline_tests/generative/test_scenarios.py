@@ -33,13 +33,13 @@ def _differences(site: Site, shape: s.Shape, way: Way) -> dict[int, str]:
         return differences(opened, expected(scenarios))
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow(40)
 @pytest.mark.parametrize("shape", COMPARED, ids=lambda shape: shape.name)
 def test_deliveries_loaded_twice_agree_with_the_oracle(site: Site, shape: s.Shape) -> None:
     assert not _differences(site, shape, DOUBLE)
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow(40)
 @pytest.mark.parametrize("way", [PASS, ORDER], ids=lambda way: way.name)
 @pytest.mark.parametrize("shape", [each for each in COMPARED if each not in s.SHAPES], ids=lambda shape: shape.name)
 def test_any_order_agrees_with_the_oracle(site: Site, shape: s.Shape, way: Way) -> None:
@@ -47,10 +47,10 @@ def test_any_order_agrees_with_the_oracle(site: Site, shape: s.Shape, way: Way) 
     assert not _differences(site, shape, way)
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow(35)
 @pytest.mark.parametrize(
     ("way", "columns"),
-    [pytest.param(PASS, "changing", id="pass"), pytest.param(ORDER, "all", id="order", marks=pytest.mark.slow(80))],
+    [pytest.param(PASS, "changing", id="pass"), pytest.param(ORDER, "all", id="order", marks=pytest.mark.slow(110))],
 )
 @pytest.mark.parametrize("shape", s.SHAPES, ids=lambda shape: shape.name)
 def test_two_tables_agree_with_the_oracle(

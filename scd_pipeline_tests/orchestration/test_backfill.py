@@ -95,7 +95,7 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
             os.killpg(started.pid, signal.SIGKILL)
 
 
-@pytest.mark.slow(60)
+@pytest.mark.slow(120)
 def test_a_backfill_with_gaps_stores_all_but_the_broken_delivery(
     dagster: Dagster, spark: SparkSession, warehouse: Path
 ) -> None:

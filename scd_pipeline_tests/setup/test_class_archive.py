@@ -86,7 +86,7 @@ def test_without_an_archive_the_reason_is_returned(
     assert set(unarchived.java_home.iterdir()) == before, "an incomplete archive is left"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(70)
 def test_an_embedded_spark_loads_archived_classes(
     installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,7 +149,7 @@ def test_delta_works_in_the_session_of_the_tests(spark: SparkSession, warehouse:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(45)
 def test_an_embedded_session_without_java_and_network(tmp_path: Path, installation: Installation) -> None:
     """Load two deliveries and read them as pandas, in a process with the time zone of Tokyo."""
     done = run_embedded(tmp_path, cache=installation.jars[0].parent.parent.parent)
@@ -285,7 +285,7 @@ def test_a_tls_address_of_a_server_without_tls_is_reported_at_once(remote: str, 
     assert time.monotonic() - start < 15
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(60)
 def test_a_server_without_grpc_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     """It accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -203,7 +203,7 @@ def killed_once_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[tupl
     monkeypatch.undo()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(60)
 def test_a_first_load_is_killed_at_each_of_its_writes(
     spark: SparkSession, undisturbed: Warehouse, warehouse: Path, killed_once_everywhere: set[tuple[str, str]]
 ) -> None:

@@ -138,7 +138,7 @@ def kill() -> None:
     raise Killed
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @requirement("F6", "F39")
 @pytest.mark.rule("S11")
 def test_two_tables_have_the_rows_of_one_after_each_load(spark: SparkSession, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_null_is_a_change_of_two_tables_in_both_directions(
     assert [row["machine_key"] for row in closed] == [versions[0]["machine_key"]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @requirement("F38")
 def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
     hours = 20 * 24
@@ -266,7 +266,7 @@ def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
     assert retention == {SPLIT.name: None, HISTORY: f"interval {hours} hours"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @requirement("F38")
 def test_the_history_has_declared_properties_of_its_own(in_rome: Warehouse) -> None:
     """They override those that both tables have, and an existing history table gets them by the next load."""
@@ -298,7 +298,7 @@ def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
     assert_same_rows(AFTER_ROME, read(in_rome))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @requirement("F37")
 def test_the_views_of_a_session_have_each_version_once_after_another_load(in_rome: Warehouse) -> None:
     """Each reads the table versions that belonged together when the views were created."""
@@ -311,7 +311,7 @@ def test_the_views_of_a_session_have_each_version_once_after_another_load(in_rom
     assert_same_rows(AFTER_ROME, records(rows))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @requirement("F37")
 def test_a_reader_that_loops_during_a_load_sees_the_versions_before_it_or_after_it(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
@@ -347,7 +347,7 @@ def test_a_reader_that_loops_during_a_load_sees_the_versions_before_it_or_after_
     assert_same_rows(AFTER_ROME, seen[-1])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @requirement("F37", "F38")
 def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
     spark: SparkSession, remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -383,7 +383,7 @@ def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
             spark.sql(f"DROP SCHEMA {schema} CASCADE")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @requirement("F37")
 def test_a_load_that_was_killed_between_the_two_commits_archives_no_version_twice(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
@@ -405,7 +405,7 @@ def test_a_load_that_was_killed_between_the_two_commits_archives_no_version_twic
     assert in_rome.table(HISTORY).read().count() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @pytest.mark.rule("S14", "S17")
 def test_a_commit_without_rows_retains_the_closed_versions(in_rome: Warehouse) -> None:
     """A delivery is withdrawn before the load that has committed it to the log writes the dimension."""
@@ -420,7 +420,7 @@ def test_a_commit_without_rows_retains_the_closed_versions(in_rome: Warehouse) -
     assert_same_rows(AFTER_ROME, [row for row in versions(in_rome) if row["id"] == "a"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_a_writer_that_commits_between_the_two_commits_of_another_loses_nothing(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -444,7 +444,7 @@ def test_a_writer_that_commits_between_the_two_commits_of_another_loses_nothing(
     assert in_rome.table(HISTORY).read().count() == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @pytest.mark.parametrize("dropped", [[SPLIT.name], [SPLIT.name, HISTORY]], ids=["one", "both"])
 def test_dropped_tables_are_rebuilt_from_the_log(opened: Warehouse, dropped: list[str]) -> None:
     for delivery in WALK[:4]:
@@ -456,7 +456,7 @@ def test_dropped_tables_are_rebuilt_from_the_log(opened: Warehouse, dropped: lis
     assert sorted(map(str, versions(opened))) == sorted(map(str, before))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_a_dropped_history_is_reported(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
     shutil.rmtree(Path(in_rome.path) / HISTORY)
@@ -468,7 +468,7 @@ def test_a_dropped_history_is_reported(in_rome: Warehouse) -> None:
     assert "[HISTORY_LOST]" in visits.damage[0], "an error in one table does not hide the status of the others"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_a_change_of_the_history_by_hand_is_reported(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
     in_rome.spark.sql(f"DELETE FROM {in_rome.table(HISTORY).identifier}")
@@ -476,7 +476,7 @@ def test_a_change_of_the_history_by_hand_is_reported(in_rome: Warehouse) -> None
         load(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -495,7 +495,7 @@ def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     assert in_rome.table(HISTORY).read().count() == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @pytest.mark.rule("S17")
 def test_a_killed_load_is_completed_although_the_retention_of_files_has_passed(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
@@ -514,7 +514,7 @@ def test_a_killed_load_is_completed_although_the_retention_of_files_has_passed(
     assert all(result.passed for result in check_table(opened, SPLIT))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @pytest.mark.rule("S17")
 def test_a_load_during_maintenance_loses_no_closed_version(in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """It commits after maintenance has rolled the history back, and before that is recorded in the dimension."""
@@ -534,7 +534,7 @@ def test_a_load_during_maintenance_loses_no_closed_version(in_rome: Warehouse, m
     assert all(result.passed for result in check_table(in_rome, SPLIT))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
     attributes = {"email": 1, "town": Attribute(2, former_names="city"), "tier": Attribute(1, missing="not_provided")}
@@ -548,7 +548,7 @@ def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> 
 VISIT = Fact("fct_visit", {"visit": "int"}, "at", {"customer": Role(SPLIT, "id")}, Source("desk", feed=Feed()))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @pytest.mark.rule("S24")
 def test_a_fact_is_not_loaded_if_another_program_changed_the_history(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
@@ -561,7 +561,7 @@ def test_a_fact_is_not_loaded_if_another_program_changed_the_history(in_rome: Wa
     assert [HISTORY in text for text in table.damage] == [True]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_facts_have_the_keys_of_closed_versions(opened: Warehouse) -> None:
     load(opened, SPLIT, [snapshot(1, {"a": "Rome"}), feed("one", ("a", 2, "Oslo"))])
     rows = [{"visit": "1", "at": "2024-01-15", "id": "a"}, {"visit": "2", "at": "2024-02-15", "id": "a"}]
