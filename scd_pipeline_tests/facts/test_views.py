@@ -48,7 +48,9 @@ LATE = """
 """
 
 
-@pytest.fixture(scope="module", params=[pytest.param(where, marks=pytest.mark.slow(5)) for where in ("folder", "schema")])
+@pytest.fixture(
+    scope="module", params=[pytest.param(where, marks=pytest.mark.slow(5)) for where in ("folder", "schema")]
+)
 def store(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Warehouse]:
