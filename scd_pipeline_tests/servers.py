@@ -35,19 +35,18 @@ INTERPRETED = {
 
 In a warm session a small load takes a third of the processor time.
 """
-HADOOP_DEFAULTS = Path(__file__).with_name("hadoop")
 LOCAL_FILES = {
     "spark.local.dir": tempfile.gettempdir(),
     # A file of few defaults instead of the 500 of Hadoop, for the reason of `java.HADOOP_DEFAULTS`.
-    "spark.driver.extraClassPath": str(HADOOP_DEFAULTS),
+    "spark.driver.extraClassPath": str(Path(__file__).with_name("hadoop")),
     # Hadoop starts processes to read links and to set permissions: fewest without checksum files, and with Delta's own
     # way to commit to local files from one process.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
-    # Delta keeps the state of each table for an hour: those of some thousand tables fill the heap.
+    # Delta caches the state of each table for an hour. Some thousand tables fill the heap.
     "spark.databricks.delta.delta.log.cacheRetentionMinutes": "5m",
 }
-"""Settings by which files in a local folder cost a server of one process less."""
+"""Settings with which a single process reads and writes the files of a local folder at less cost."""
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
 _MEMORY = "-Xms3g -Xmn2g -XX:MetaspaceSize=512m"
 # Java inlines less: a fifth of a run's processor time was spent on compiling, and more of it makes loads of a few rows

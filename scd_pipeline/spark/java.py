@@ -25,8 +25,8 @@ SUPPORTED_RELEASES = (17, 21, 25)
 _UNSUPPORTED_OPTIONS = "--add-modules=jdk.incubator.vector"
 _UNSUPPORTED_OPTIONS_FROM_24 = f"{_UNSUPPORTED_OPTIONS} | --add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _WRAPPER = """#!/bin/sh
-# Starts Java without those of Spark's options that this Java does not support, with the settings of {defaults} before
-# those of Hadoop, and with the class archive if there is one. The archive is of {versions}.
+# Starts Java without the options of Spark that this Java does not support, with {defaults} before Hadoop's own jars on
+# the class path, and with the class archive if there is one. The archive is of {versions}.
 home=${0%/bin/java}
 left=$#
 while [ "$left" -gt 0 ]; do

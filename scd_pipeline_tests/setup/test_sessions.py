@@ -285,7 +285,7 @@ def test_a_tls_address_of_a_server_without_tls_is_reported_at_once(remote: str, 
     assert time.monotonic() - start < 15
 
 
-@pytest.mark.slow(60)
+@pytest.mark.slow(20)
 def test_a_server_without_grpc_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     """It accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -330,7 +330,7 @@ if remote:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(70)
 def test_a_process_uses_embedded_sessions_and_servers_one_after_the_other(remote: str, tmp_path: Path) -> None:
     """Not at once: PySpark has one mode for all functions of a process."""
     done = subprocess.run(
