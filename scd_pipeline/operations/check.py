@@ -7,7 +7,11 @@ checks and the tests evaluate them for all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from threading import Lock
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -64,6 +68,8 @@ _COMMIT_CHECKS = (NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_A
 """The checks of the commits and properties of the tables of a dimension or a fact."""
 _APPEND_ONLY = (LOG_SUFFIX, AUDIT_SUFFIX)
 """The suffixes of the tables of which no row is changed or deleted."""
+_Part = Callable[[], "Sequence[CheckResult]"]
+"""Evaluates one or several checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +123,22 @@ def check_names(table: Dimension | Fact) -> tuple[str, ...]:
 
 
 class _Tables:
-    """The tables of a warehouse for one check, which reads each once, at its newest version (`newest_versions`)."""
+    """The tables of a warehouse for one check, which reads each once, at its newest version (`newest_versions`).
+
+    Several threads may use it.
+    """
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         self._read: dict[str, TableVersion | None] = {}
+        self._lock = Lock()
 
     def newest(self, name: str) -> TableVersion | None:
         """Return the table; None if it does not exist."""
-        if name not in self._read:
-            self._read[name] = newest_versions(self.warehouse, name)
-        return self._read[name]
+        with self._lock:
+            if name not in self._read:
+                self._read[name] = newest_versions(self.warehouse, name)
+            return self._read[name]
 
     def last(self, name: str) -> PipelineCommit:
         """Return the table's last commit, number 0 if it does not exist."""
@@ -161,17 +172,21 @@ def check_table(
     """
     names, upstream = as_dimension(table).table_names, table.dimensions if isinstance(table, Fact) else ()
     is_selected = checks is None or DATA_FILES_EXIST in checks
-    missing = missing_files_errors(warehouse, names) if is_selected else []
-    try:
-        with missing_files_reported(warehouse, [*names, *(name for each in upstream for name in each.table_names)]):
-            results = () if missing else _check_others(warehouse, table, checks)
-    except DataFilesLost as error:
-        if not is_selected:
-            raise
-        results, missing = (), [error]
-    if not (missing or (is_selected and warehouse.table(names[0]).exists())):
+    results: tuple[CheckResult, ...] = ()
+    lost: list[DataFilesLost] = []
+    with ThreadPoolExecutor() as pool:
+        listed = pool.submit(missing_files_errors, warehouse, names if is_selected else ())
+        try:
+            with missing_files_reported(warehouse, [*names, *(name for each in upstream for name in each.table_names)]):
+                results = _check_others(warehouse, table, checks)
+        except Exception as error:  # for which lost files are the reason, if there are any
+            lost = listed.result() or ([error] if is_selected and isinstance(error, DataFilesLost) else [])
+            if not lost:
+                raise
+        lost = lost or listed.result()
+    if not (lost or (is_selected and warehouse.table(names[0]).exists())):
         return results
-    return (*results, _text_result(names[0], DATA_FILES_EXIST, [str(error) for error in missing]))
+    return (*(() if lost else results), _text_result(names[0], DATA_FILES_EXIST, [str(error) for error in lost]))
 
 
 def _check_others(
@@ -195,9 +210,9 @@ def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[s
     stored = with_computed_columns(newest.rows, dimension.column_layout)
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     row_checks = [check for check in selected if check in invariants(dimension)]
-    results = _results(name, row_checks, violations(rows, dimension)) if row_checks else []
+    parts: list[_Part] = [lambda: _results(name, row_checks, violations(rows, dimension))] if row_checks else []
     if AUDIT_REBUILDS_DIMENSION in selected:
-        results += _check_audit(tables, dimension, rows)
+        parts.append(lambda: _check_audit(tables, dimension, rows))
     messages: dict[str, Callable[[], Sequence[str]]] = {
         NO_FOREIGN_COMMITS: lambda: _foreign_commits(tables, dimension.table_names),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, [name + AUDIT_SUFFIX, name]),
@@ -206,7 +221,7 @@ def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[s
         DELETES_ARE_IN_EFFECT: lambda: _deletes_without_effect(warehouse, dimension),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: unexpected_values(warehouse, dimension),
     }
-    return (*results, *(_text_result(name, check, messages[check]()) for check in selected if check in messages))
+    return _evaluate([*parts, *_text_parts(name, selected, messages)])
 
 
 def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[CheckResult, ...]:
@@ -217,13 +232,30 @@ def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[C
     pinned = pin_dimensions(warehouse, fact)
     errors = [error for dimension in pinned.values() for error in dimension.damage(stored.commit)]
     row_checks = [check for check in selected if check in FACT_INVARIANTS]
-    results = [each for check in row_checks for each in _check_fact_rows(warehouse, fact, stored, pinned, check)]
+    parts = [partial(_check_fact_rows, warehouse, fact, stored, pinned, check) for check in row_checks]
     messages: dict[str, Callable[[], Sequence[str]]] = {
         NO_FOREIGN_COMMITS: lambda: _foreign_commits(tables, fact_tables),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, [name], errors),
         TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, fact_tables[1:]),
     }
-    return (*results, *(_text_result(name, check, messages[check]()) for check in selected if check in messages))
+    return _evaluate([*parts, *_text_parts(name, selected, messages)])
+
+
+def _evaluate(parts: Sequence[_Part]) -> tuple[CheckResult, ...]:
+    """Return the results of all parts, in order. They run at once, as each waits for several answers of Spark."""
+    with ThreadPoolExecutor() as pool:
+        return tuple(chain.from_iterable(pool.map(lambda part: part(), parts)))
+
+
+def _text_parts(
+    table: str, selected: Sequence[str], messages: Mapping[str, Callable[[], Sequence[str]]]
+) -> list[_Part]:
+    """Return a part for each selected check whose violations are messages."""
+
+    def part(check: str) -> list[CheckResult]:
+        return [_text_result(table, check, messages[check]())]
+
+    return [partial(part, check) for check in selected if check in messages]
 
 
 def _check_without_table(tables: _Tables, names: Sequence[str], selected: Sequence[str]) -> tuple[CheckResult, ...]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select
@@ -117,9 +117,10 @@ def status(
         names = as_dimension(table).table_names
         missing = missing_files_errors(warehouse, names)
         with missing_files_reported(warehouse, names):
-            if all(error.location != f"table {table.name}{LOG_SUFFIX}" for error in missing):
-                sources += _source_statuses(warehouse, table, now, plan_pending=plan_pending)
-            tables.append(_table_status(warehouse, table, missing))
+            table_status, log = _table_status(warehouse, table, missing)
+            if all(error.location != f"table {log.table.name}" for error in missing):
+                sources += _source_statuses(warehouse, table, log, now, plan_pending=plan_pending)
+            tables.append(table_status)
     return Status(tuple(sources), tuple(tables))
 
 
@@ -150,10 +151,9 @@ def _last_deliveries(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> 
 
 
 def _source_statuses(
-    warehouse: Warehouse, table: Dimension | Fact, now: datetime, *, plan_pending: bool
+    warehouse: Warehouse, table: Dimension | Fact, log: ChangeLog, now: datetime, *, plan_pending: bool
 ) -> list[SourceStatus]:
     dimension = as_dimension(table)
-    log = read_log(warehouse, dimension)
     committed = log.committed_batches()
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
@@ -222,7 +222,10 @@ def _pending(warehouse: Warehouse, table: Dimension | Fact, stored: Sequence[Bat
         return replace(pending, results=(), problems=[f"all deliveries: {error}"])
 
 
-def _table_status(warehouse: Warehouse, table: Dimension | Fact, missing: Sequence[ScdError]) -> TableStatus:
+def _table_status(
+    warehouse: Warehouse, table: Dimension | Fact, missing: Sequence[ScdError]
+) -> tuple[TableStatus, ChangeLog]:
+    """Return the status of a table, and the change log that it was compared with."""
     dimension, fact = as_dimension(table), table if isinstance(table, Fact) else None
     # Downstream tables are read before their upstream, which a concurrent load can only move ahead.
     # A fact has no audit.
@@ -235,14 +238,15 @@ def _table_status(warehouse: Warehouse, table: Dimension | Fact, missing: Sequen
     log = read_log(warehouse, dimension)
     applied = log_high_water_mark(log.commit, commit)
     recorded = audit.applied(log.table.name).commit if audit else applied
+    behind = min(applied, recorded)
     # A commit without batches, as maintenance creates them, brings nothing to apply.
-    commits = log.table.commits_since(min(applied, recorded)) if log.exists else []
+    commits = log.table.commits_since(behind) if log.commit.number > behind else []
     with_batches = [c.number for c in commits if c.batches]
     downstream = [commit, *histories, *([audit] if audit else [])]
     errors += damage(log.commit, downstream)
     errors += [error for last in histories if (error := history_error(commit, last)) is not None]
     errors += [error for dimension in pinned.values() for error in dimension.damage(commit)]
-    return TableStatus(
+    table_status = TableStatus(
         table=dimension.name,
         commits=commit.number,
         lag=sum(number > applied for number in with_batches),
@@ -251,6 +255,7 @@ def _table_status(warehouse: Warehouse, table: Dimension | Fact, missing: Sequen
         damage=tuple(dict.fromkeys(str(error) for error in errors)),
         unknown_members=_unknown_members(warehouse, fact) if fact and not missing else None,
     )
+    return table_status, log
 
 
 def _pinned(warehouse: Warehouse, fact: Fact | None) -> tuple[Mapping[str, PinnedDimension], list[ScdError]]:
