@@ -122,6 +122,11 @@ demo-federal: setup ## The same for federal grants
 dev: setup ## Serve Dagster's web interface, with a Spark Connect server
 	.venv/bin/scd dev
 
+.PHONY: dist
+dist: setup ## Build the wheel into dist/
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
 .PHONY: docs
 docs: setup $(DOCS_STAMP) ## Generate docs/semantics.md and docs/requirements.md, and build the documentation site into site/
 	$(PY) -m scd_pipeline_tests.semantics.page

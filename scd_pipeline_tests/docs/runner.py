@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from unittest import mock
@@ -25,14 +25,27 @@ NOT_RUN = ("make", "pip")
 NOT_RUN_NOTE = "not run"
 """The note of a block whose commands do not end by themselves, such as `scd dev`."""
 
+OUTPUT = "output of: "
+"""The note of a block that shows the output of a command before the page comes to the command."""
+
 VARYING = (
-    (re.compile(r"\b\d+\.\d s\b"), "2.1 s"),
+    (re.compile(r"; \d+\.\d s$", flags=re.MULTILINE), ""),
     (re.compile(r"\b1[78]\d{14}\b"), "1706745600000000"),
 )
-"""Patterns of values that differ from run to run, with their replacements: durations and times of files."""
+"""Patterns of what differs from run to run, with their replacements: durations and times of files."""
 
 
-def run_page(page: Path, folder: Path, remote: str, events: Mapping[str, Callable[[Path], None]] | None = None) -> None:
+Run = Callable[[Sequence[str]], int]
+"""Runs `scd` with arguments, prints what it prints, and returns its exit code."""
+
+
+def run_page(
+    page: Path,
+    folder: Path,
+    remote: str,
+    events: Mapping[str, Callable[[Path], None]] | None = None,
+    run: Run = commands.run,
+) -> None:
     """Run all blocks of a page in a folder, and compare the output with that on the page.
 
     Args:
@@ -40,20 +53,22 @@ def run_page(page: Path, folder: Path, remote: str, events: Mapping[str, Callabl
         folder: Empty folder in which the commands run.
         remote: Address of a Spark Connect server; empty for an embedded Spark.
         events: What happens before the first command of a section, by its heading: a function of the folder.
+        run: How a command of this package is run, by default in this process.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SCD_") or name in INHERITED}
     environ = {**inherited, "SCD_REMOTE": remote, "PWD": str(folder)}
     with _in_folder(folder), mock.patch.dict(os.environ, environ, clear=True):
-        differences = _run(page, folder, dict(events or {}))
+        differences = _run(page, folder, dict(events or {}), run)
     if os.environ.get("SCD_UPDATE_DOCS"):
         _update(page, differences)
     else:
         assert [(block.text, output) for block, output in differences] == []
 
 
-def _run(page: Path, folder: Path, events: dict[str, Callable[[Path], None]]) -> list[tuple[Block, str]]:
+def _run(page: Path, folder: Path, events: dict[str, Callable[[Path], None]], run: Run) -> list[tuple[Block, str]]:
     differences = []
     output: str | None = None
+    ahead = [block for block in blocks(page) if block.note.startswith(OUTPUT)]
     for block in blocks(page):
         if block.title:
             path = folder / block.title
@@ -62,15 +77,21 @@ def _run(page: Path, folder: Path, events: dict[str, Callable[[Path], None]]) ->
         elif block.language == "sh" and block.note != NOT_RUN_NOTE:
             if event := events.pop(block.section, None):
                 event(folder)
-            output = "".join(_execute(command, block, folder) for command in block.commands)
+            outputs = [(command, _execute(command, block, folder, run)) for command in block.commands]
+            output = "".join(text for _, text in outputs)
+            for command, text in outputs:
+                if first := next((each for each in ahead if each.note == OUTPUT + command), None):
+                    ahead.remove(first)
+                    differences += [(first, text)] if first.text != text else []
         elif block.language == "text" and output is not None:
             differences += [(block, output)] if block.text != output else []
             output = None
     assert not events, f"{page}: no section of these names has commands: {', '.join(events)}"
-    return differences
+    assert not ahead, f"{page}: no command has these outputs: {', '.join(block.note for block in ahead)}"
+    return sorted(differences, key=lambda difference: difference[0].start)
 
 
-def _execute(command: str, block: Block, folder: Path) -> str:
+def _execute(command: str, block: Block, folder: Path, run: Run) -> str:
     program, *arguments = shlex.split(command)
     if program in NOT_RUN:
         return ""
@@ -80,7 +101,7 @@ def _execute(command: str, block: Block, folder: Path) -> str:
         return ""
     out, errors = StringIO(), StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = commands.run(arguments)
+        code = run(arguments)
     expected = int(block.note.removeprefix("exit code: ")) if block.note else 0
     assert code == expected, f"{block.name}: {command}: exit code {code}\n{out.getvalue()}{errors.getvalue()}"
     _, error, message = errors.getvalue().partition("error:")

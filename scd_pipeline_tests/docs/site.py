@@ -21,10 +21,17 @@ OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tes
 log = logging.getLogger("mkdocs.hooks.site")
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Insert content generated from the code, and name files of the repository instead of linking to them."""
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Insert content generated from the code, and name files of the repository instead of linking to them.
+
+    The Markdown itself is a part of the site too: `llms.txt` links to it.
+    """
     markdown = GENERATED.sub(lambda marker: _generated(marker[1]), markdown)
-    return OUTSIDE.sub(lambda link: _file_title(link, page.file.src_uri), markdown)
+    markdown = OUTSIDE.sub(lambda link: _file_title(link, page.file.src_uri), markdown)
+    copy = Path(config["site_dir"]) / page.file.src_uri
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(markdown, encoding="utf-8")
+    return markdown
 
 
 def _generated(content: str) -> str:

@@ -172,8 +172,21 @@ def test_files_that_a_page_links_to_exist(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_the_list_for_language_models_has_every_page_of_the_site() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nmarkdown_extensions:")[0])
+    sections = [page for entry in site["nav"] for page in entry.values()]
+    pages = [page for each in sections for page in ([each] if isinstance(each, str) else map(_only_value, each))]
+    links = re.findall(r"\]\(([^)]+\.md)\)", (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8"))
+    assert sorted(links) == sorted({*pages} - {"index.md"})
+
+
+def _only_value(entry: dict[str, str]) -> str:
+    (value,) = entry.values()
+    return value
+
+
 def test_the_readme_is_short() -> None:
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 90
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 160
 
 
 def test_the_files_that_contributing_names_exist() -> None:

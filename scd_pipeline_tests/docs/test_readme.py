@@ -31,7 +31,7 @@ def test_the_readme_does_what_it_shows(remote: str, tmp_path: Path) -> None:
     names: dict[str, DataFrame] = {}
     (example,) = blocks(ROOT / "docs" / "how-to" / "read-without-spark.md", "python")
     exec(example.text.replace('"warehouse/', f'"{tmp_path}/warehouse/'), names)
-    assert len(names["customers"]) == 3
+    assert len(names["customers"]) == 4
     assert sorted(names["current"].column("city").to_pylist()) == ["Linz", "Wien"]
 
 

