@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from scd_pipeline.cli.inference import (
@@ -14,15 +13,12 @@ from scd_pipeline.cli.inference import (
     quoted,
     typed_names,
 )
+from scd_pipeline.cli.type_inference import IDENTIFIER
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.errors import UsageError
 
 _TIME_TYPES = ("timestamp", "date")
 """The types of an event time; the first column of the first of them is guessed."""
-_IDENTIFIER = re.compile(
-    r"(?i:(?:^|[\W_])(?:id|key|no|number|nr|code|uuid))$|[a-z0-9](?:I[dD]|Key|No|Number|Nr|Code|U[uU][iI][dD])$"
-)
-"""Names of columns that identify something: `id`, `event_id` and `eventId`, but not `paid`."""
 _WIDER_TYPES = {"int": ("bigint", "string")}
 """The types of business keys that contain all values of a type of a fact's column; others are contained in text."""
 
@@ -37,7 +33,8 @@ def guess_fact(sample: Sample, path: str, dimensions: Sequence[Dimension]) -> st
     Raises:
         UsageError: The columns contain no business key of a dimension, or no grain can be guessed.
     """
-    types, names = data_types(sample), declared_names(sample.columns)
+    guessed, names = data_types(sample), declared_names(sample.columns)
+    types = {column: data_type.name for column, data_type in guessed.items()}
     types_by_name = {names[column]: data_type or "string" for column, data_type in types.items()}
     roles = _roles(types_by_name, dimensions)
     if not roles:
@@ -46,6 +43,7 @@ def guess_fact(sample: Sample, path: str, dimensions: Sequence[Dimension]) -> st
     time = next((c for data_type in _TIME_TYPES for c in sample.columns if types[c] == data_type), None)
     grain = _grain(sample, types, [column for column in sample.columns if names[column] in keys], time)
     types_by_name |= keys
+    read_as = {column: guessed[column] for column, name in names.items() if types_by_name[name] == types[column]}
     comment = "a row with the same grain in a later file replaces the earlier one"
     measures = [c for c in sample.columns if c not in (*grain, time) and names[c] not in keys]
     lines = [
@@ -57,7 +55,7 @@ def guess_fact(sample: Sample, path: str, dimensions: Sequence[Dimension]) -> st
         *[f"  {quoted(dimension.name.removeprefix('dim_'))}: {quoted(dimension.name)}" for dimension in roles],
         *(["measures: # all other columns"] if measures else []),
         *[f"  {typed_names([names[column]], types_by_name)}" for column in measures],
-        *channel_lines(sample, "feed", path, comment, names),
+        *channel_lines(sample, "feed", path, comment, names, read_as),
     ]
     return "\n".join([*lines, ""])
 
@@ -102,7 +100,7 @@ def _grain(sample: Sample, types: Mapping[str, str], keys: Sequence[str], time: 
         UsageError: These columns are not unique.
     """
     others = [column for column in sample.columns if column not in (*keys, time)]
-    named = [c for c in others if types[c] in ("", "int", "bigint") and _IDENTIFIER.search(c)]
+    named = [c for c in others if types[c] in ("", "int", "bigint") and IDENTIFIER.search(c)]
     identifiers = [*named, *(column for column in others if not types[column] and column not in named)]
     base = (*keys, time) if time is not None and time not in keys else tuple(keys)
     combined = [(*base, *identifiers[:count]) for count in range(len(identifiers) + 1)]

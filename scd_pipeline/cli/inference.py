@@ -8,37 +8,31 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import combinations, islice
 
+from scd_pipeline.cli.type_inference import IDENTIFIER, GuessedType, guess_types
 from scd_pipeline.declaration.checks.dimension import TECHNICAL_COLUMNS
 from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.declaration.path_times import FORMS, has_time_of_day, suggested_form
 from scd_pipeline.deliveries.separator_line import declared_separator
 from scd_pipeline.errors import UsageError
+from scd_pipeline.texts import pluralize
 
 _SAMPLE_ROWS = 10_000
 _SEPARATORS = (",", ";", "\t", "|")
-_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
-# A number with leading zeros may be a code, so it is text.
-_DECIMAL = re.compile(r"-?(0|[1-9]\d{0,19})(?:\.(\d{1,18}))?")
-_SHORT_DECIMAL, _LONG_DECIMAL = 18, 38
-"""Precisions of decimals: Spark computes with at most 18 digits faster, and 38 are the most that it can represent."""
-_SPARE_DIGITS = 4
-"""How many digits before the point a short decimal must have in addition to those of the sample."""
-_PATTERNS = {
-    "boolean": re.compile(r"true|false", re.IGNORECASE),
-    "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
-    # Spark's times have microseconds.
-    "timestamp": re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6}0*)?(Z|[+-]\d{2}:?\d{2})?"),
-}
 _CONTACT = re.compile(r"e?mail|phone|mobile|fax", re.IGNORECASE)
 """Names of attributes whose latest value alone is of use, and which are personal."""
+_POST_CODE = re.compile(r"(?:^|[\W_])(?:plz|zip)(?:$|[\W_])|post(?:al)?[\W_]?code|postleitzahl", re.IGNORECASE)
+"""Names of post codes: one that is not the first column describes an entity, even if it is unique in a sample."""
+_MEASURED = ("boolean", "decimal", "date", "timestamp")
+"""Types of columns that rarely identify an entity, even if their values are unique in a sample."""
+_LEADING_COLUMNS = 2
+"""The number of columns, from the first one, that most likely identify an entity."""
+_SHOWN_CANDIDATES = 5
 _NAME = re.compile(r"[^\W_][\w-]*")
 """Names that a declaration accepts unchanged."""
 _RESERVED = frozenset(TECHNICAL_COLUMNS)
 """Names of columns that the package adds."""
-_INT_LIMIT = 2**31
 _ATTRIBUTES = "attributes: # scd 1: the latest value in every version; scd 2: another value opens a version"
 
 
@@ -144,24 +138,38 @@ def guess_declaration(sample: Sample, path: str) -> str:
     Raises:
         UsageError: Neither one column nor two columns together have a unique value in every row.
     """
-    types, names = data_types(sample), declared_names(sample.columns)
-    key = _business_key(sample, types)
-    types_by_name = {names[column]: data_type for column, data_type in types.items()}
+    guessed, names = data_types(sample), declared_names(sample.columns)
+    candidates = _key_candidates(sample, guessed)
+    if not candidates:
+        raise UsageError("BUSINESS_KEY_NOT_GUESSED", sample.name)
+    key = candidates[0]
+    types = {names[column]: data_type.name for column, data_type in guessed.items()}
     comment = "each file lists every entity; an entity that is missing in it is deleted"
-    attributes = [_attribute(names[column], types[column]) for column in sample.columns if column not in key]
+    attributes = [_attribute(names[column], guessed[column].name) for column in sample.columns if column not in key]
     lines = [
         "# Guessed from a sample: check the business key, the types and the SCD types before you load real data.",
         f"dimension: {sample.table}",
-        f"business_key: {{{typed_names([names[column] for column in key], types_by_name)}}}",
-        *channel_lines(sample, "snapshot", path, comment, names),
+        *_candidate_lines(sample, candidates),
+        f"business_key: {{{typed_names([names[column] for column in key], types)}}}",
+        *channel_lines(sample, "snapshot", path, comment, names, guessed),
         *([_ATTRIBUTES] if attributes else []),
     ]
     return "\n".join([*lines, *attributes, ""])
 
 
-def data_types(sample: Sample) -> dict[str, str]:
-    """Return the type of each column, empty for text."""
-    return {column: _data_type(_values(sample, column)) for column in sample.columns}
+def _candidate_lines(sample: Sample, candidates: Sequence[Sequence[str]]) -> list[str]:
+    """Return the columns that could be the business key, each with the number of its distinct values, as comments."""
+    likeliest = candidates[:_SHOWN_CANDIDATES]
+    counts = {column: len(set(_values(sample, column))) for names in likeliest for column in names}
+    return [
+        f"# Unique in {pluralize(len(sample.rows), 'row')} (with the number of distinct values of each column):",
+        *(f"#   {', '.join(f'{quoted(column)} ({counts[column]})' for column in names)}" for names in likeliest),
+    ]
+
+
+def data_types(sample: Sample) -> dict[str, GuessedType]:
+    """Return the type of each column."""
+    return guess_types({column: _values(sample, column) for column in sample.columns})
 
 
 def typed_names(names: Sequence[str], types: Mapping[str, str]) -> str:
@@ -169,21 +177,45 @@ def typed_names(names: Sequence[str], types: Mapping[str, str]) -> str:
     return ", ".join(f"{quoted(name)}: {quoted(types[name] or 'string')}" for name in names)
 
 
-def channel_lines(sample: Sample, channel: str, path: str, comment: str, names: Mapping[str, str]) -> list[str]:
-    """Return the lines of the source of a sample, with its one channel and the columns that have other names."""
-    renamed = ", ".join(f"{quoted(name)}: {json.dumps(column)}" for column, name in names.items() if name != column)
+def channel_lines(
+    sample: Sample,
+    channel: str,
+    path: str,
+    comment: str,
+    names: Mapping[str, str],
+    types: Mapping[str, GuessedType],
+) -> list[str]:
+    """Return the lines of the source of a sample, with its one channel.
+
+    Args:
+        names: The declared name of each column.
+        types: The type of each column whose values are read with options.
+    """
     delivered = quoted(path)
     options = {"sep": sample.separator} if sample.separator != "," else {}
     options |= dict.fromkeys(sample.trims, "true")
     if options:
-        declared = ", ".join(f"{name}: {json.dumps(value)}" for name, value in options.items())
+        declared = ", ".join(f"{name}: {_in_quotes(value)}" for name, value in options.items())
         delivered = f"{{path: {delivered}, options: {{{declared}}}}}"
+    columns = {name: _column_options(name, column, types.get(column)) for column, name in names.items()}
     return [
         "sources:",
         f"  {quoted(sample.name)}:",
         f"    {channel}: {delivered} # {comment}",
-        *([f"    columns: {{{renamed}}} # names that a declaration cannot use"] if renamed else []),
+        *(
+            ["    columns: # the source's names if they differ, and how values are read"]
+            if any(columns.values())
+            else []
+        ),
+        *(f"      {quoted(name)}: {{{options}}}" for name, options in columns.items() if options),
     ]
+
+
+def _column_options(name: str, column: str, guessed: GuessedType | None) -> str:
+    """Return how a column of the source is read, as entries of YAML; empty if it is read by its name alone."""
+    options = {"from": _in_quotes(column)} if name != column else {}
+    options |= {option: _in_quotes(value) for option, value in (guessed.options if guessed else ())}
+    return ", ".join(f"{option}: {value}" for option, value in options.items())
 
 
 def declared_names(columns: Sequence[str]) -> dict[str, str]:
@@ -205,64 +237,56 @@ def _attribute(name: str, data_type: str) -> str:
     return f"  {quoted(name)}: {{{', '.join(options)}}}"
 
 
-def _business_key(sample: Sample, types: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the first column, or the first two columns, with unique values; flags only without other choice.
+def _key_candidates(sample: Sample, types: Mapping[str, GuessedType]) -> list[tuple[str, ...]]:
+    """Return the columns, and the pairs of other columns, with unique values in every row; the likeliest first."""
+    columns = sorted(sample.columns, key=lambda name: types[name].name == "boolean")
+    single = [(column,) for column in columns if is_unique(sample, (column,))]
+    others = [column for column in columns if (column,) not in single]
+    pairs = [names for names in combinations(others, 2) if is_unique(sample, names)]
+    return sorted([*single, *pairs], key=lambda names: _key_rank(names, columns, types))
 
-    Raises:
-        UsageError: Neither one column nor two columns together have a unique value in every row.
-    """
-    columns = sorted(sample.columns, key=lambda name: types[name] == "boolean")
-    for size in (1, 2):
-        for names in combinations(columns, size):
-            if is_unique(sample, names):
-                return names
-    raise UsageError("BUSINESS_KEY_NOT_GUESSED", sample.name)
+
+def _key_rank(names: Sequence[str], columns: Sequence[str], types: Mapping[str, GuessedType]) -> tuple[object, ...]:
+    """Return the rank of columns as a business key: a lower one is likelier."""
+    positions = [columns.index(name) for name in names]
+    is_measured = any(types[name].name.startswith(_MEASURED) for name in names)
+    is_described = any(_CONTACT.search(name) or _POST_CODE.search(name) for name in names if name != columns[0])
+    is_named = any(IDENTIFIER.search(name) for name in names)
+    distance = positions[-1] - positions[0]
+    return (
+        is_measured or is_described,
+        not is_named,
+        positions[-1] >= _LEADING_COLUMNS,
+        len(names),
+        distance,
+        positions,
+    )
 
 
 def is_unique(sample: Sample, columns: Sequence[str]) -> bool:
     """Return whether columns together have a unique value, without an empty one, in every row."""
-    keys = [tuple(row.get(column) for column in columns) for row in sample.rows]
-    return len(set(keys)) == len(keys) and all(None not in key for key in keys)
+    keys: set[tuple[str | None, ...]] = set()
+    for row in sample.rows:
+        key = tuple(row.get(column) for column in columns)
+        if None in key or key in keys:
+            return False
+        keys.add(key)
+    return True
 
 
 def _values(sample: Sample, name: str) -> list[str]:
     return [value for row in sample.rows if (value := row.get(name)) is not None]
 
 
-def _data_type(values: Sequence[str]) -> str:
-    """Return the type that fits all values; empty for text."""
-    if not values:
-        return ""
-    if all(_INTEGER.fullmatch(value) for value in values):
-        return "int" if all(abs(int(value)) < _INT_LIMIT for value in values) else "bigint"
-    matching = (name for name in _PATTERNS if all(_fits(name, value) for value in values))
-    return _decimal_type(values) or next(matching, "")
-
-
-def _fits(data_type: str, value: str) -> bool:
-    """Return whether the type has the value: also a date of the calendar, unlike 0000-00-00."""
-    if not _PATTERNS[data_type].fullmatch(value):
-        return False
-    try:
-        return data_type == "boolean" or bool(date.fromisoformat(value[:10]))
-    except ValueError:
-        return False
-
-
-def _decimal_type(values: Sequence[str]) -> str:
-    """Return the decimal type that fits all values; empty if a value is not a number, or none has a point."""
-    matches = [_DECIMAL.fullmatch(value) for value in values]
-    numbers = [(len(match[1]), len(match[2] or "")) for match in matches if match]
-    whole, scale = (max(digits) for digits in zip(*numbers, strict=True)) if numbers else (0, 0)
-    if len(numbers) < len(values) or not scale:
-        return ""
-    precision = _SHORT_DECIMAL if whole + _SPARE_DIGITS + scale <= _SHORT_DECIMAL else _LONG_DECIMAL
-    return f"decimal({precision},{scale})"
-
-
 def quoted(name: str) -> str:
     """Return a name as YAML, quoted if it could mean something else."""
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and not _is_keyword(name) else json.dumps(name)
+    is_plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and not _is_keyword(name)
+    return name if is_plain else _in_quotes(name)
+
+
+def _in_quotes(text: str) -> str:
+    """Return text as a quoted scalar of YAML, in which only characters that are not printed are escaped."""
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def _is_keyword(name: str) -> bool:

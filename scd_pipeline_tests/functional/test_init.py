@@ -88,6 +88,7 @@ TYPES = """
 | 2020-01-01 12:30:00, 2021-01-01T00:00:00Z                    | timestamp      |
 | 2020-01-01 12:30:00.123456, 2020-01-01 12:30:00.1000000      | timestamp      |
 | 2020-01-01 12:30:00.1234567, 2020-01-01 12:30:00             | string         |
+| 2020-01-01 12:30, 2021-01-01T00:00Z                          | timestamp      |
 | 2024-02-29, 2023-02-29                                       | string         |
 | 2024-02-29, 0000-00-00                                       | string         |
 | 2024-02-29 00:00:00, 0000-00-00 00:00:00                     | string         |
@@ -139,20 +140,89 @@ def test_a_column_with_a_reserved_name_is_renamed() -> None:
     assert dimension.sources[0].column("version_").from_ == ("version",)
 
 
+FORMATS = """
+| values                                   | type      | format              |
+| ---------------------------------------- | --------- | ------------------- |
+| 01.02.2024, 31.12.9999                   | date      | dd.MM.yyyy          |
+| 1.2.2024, 31.12.2024                     | date      | d.M.yyyy            |
+| 01.02.2024 08:30, 31.12.2024 00:00       | timestamp | dd.MM.yyyy HH:mm    |
+| 01.02.2024 08:30:15, 31.12.2024 00:00:00 | timestamp | dd.MM.yyyy HH:mm:ss |
+| 01/02/2024, 31/12/2024                   | date      | dd/MM/yyyy          |
+| 01/02/2024, 12/31/2024                   | date      | MM/dd/yyyy          |
+| 1/2/2024, 12/31/2024                     | date      | M/d/yyyy            |
+| 01/02/2024, 03/04/2024                   | string    |                     |
+| 31/12/2024, 12/31/2024                   | string    |                     |
+| 31-12-2024                               | date      | dd-MM-yyyy          |
+| 2024/12/31                               | date      | yyyy/MM/dd          |
+| 2024/12/31 08:30:00                      | timestamp | yyyy/MM/dd HH:mm:ss |
+| 20241231, 99991231                       | date      | yyyyMMdd            |
+| 20241231, 20241232                       | int       |                     |
+| 12341231, 20241231                       | int       |                     |
+| 30.02.2024                               | string    |                     |
+| 01.02.2024, unknown                      | string    |                     |
+"""
+"""In 01/02/2024 day and month could be exchanged, so that another value has to decide."""
+
+
+@pytest.mark.parametrize("row", text_tables.parse(FORMATS), ids=lambda row: row["values"])
+def test_a_date_in_another_form_has_its_format(row: dict[str, str]) -> None:
+    lines = [f"{number},{value}" for number, value in enumerate(row["values"].split(", "))]
+    dimension = guess("a.csv", "\n".join(["id,value", *lines]))
+    read_as = dimension.sources[0].column("value").format
+    assert (dimension.attributes[0].type, read_as) == (row["type"], row["format"])
+
+
+def test_the_digits_of_an_identifier_are_not_a_date() -> None:
+    assert guess("a.csv", "kundennr,seit\n20240101,20240101\n20240102,20240101\n").business_key[0].type == "int"
+
+
+def test_a_fact_reads_a_date_in_its_form() -> None:
+    fact = guess_fact_of_cities("visit_id,zip,visited_at\n1,1,31.12.2024\n2,1,01.01.2025\n")
+    assert (fact.event_time, fact.source.column("visited_at").format) == ("visited_at", "dd.MM.yyyy")
+
+
 KEYS = """
-| header         | rows                     | key                                    |
-| -------------- | ------------------------ | -------------------------------------- |
-| rate,name      | 1.50,a; 2.25,a           | {rate: "decimal(18,2)"}                |
-| is_main,number | true,7; false,8          | {number: int}                          |
-| is_main,shop   | true,a; false,a; true,b  | {shop: string, is_main: boolean}       |
+| header                  | rows                                 | key                                   |
+| ----------------------- | ------------------------------------ | ------------------------------------- |
+| rate,name               | 1.50,a; 2.25,a                       | {rate: "decimal(18,2)"}               |
+| is_main,number          | true,7; false,8                      | {number: int}                         |
+| is_main,shop            | true,a; false,a; true,b              | {shop: string, is_main: boolean}      |
+| name,customer_id        | a,1; b,2                             | {customer_id: int}                    |
+| name,custno             | a,1; b,2                             | {custno: int}                         |
+| name,paid               | a,1; b,2                             | {name: string}                        |
+| city,name,zip           | x,a,1010; x,b,1020                   | {name: string}                        |
+| zip,name                | 1010,a; 1020,b                       | {zip: int}                            |
+| phone_no,name           | 11,a; 12,b                           | {phone_no: int}                       |
+| name,phone_no           | a,11; b,12                           | {name: string}                        |
+| mandant,kundennr,name   | 1,7,a; 1,8,b; 2,7,c                  | {mandant: int, kundennr: int}         |
+| mandant,kundennr,ustid  | 1,7,a; 1,8,b; 2,7,c                  | {mandant: int, kundennr: int}         |
+| name,ort,mandant,kdnr   | a,x,1,7; b,y,1,8; c,x,2,7            | {mandant: int, kdnr: int}             |
+| rent,day,name           | 1.50,2024-01-01,a; 2.50,2024-01-02,b | {name: string}                        |
 """
 
 
 @pytest.mark.parametrize("row", text_tables.parse(KEYS), ids=lambda row: row["header"])
-def test_a_business_key_has_types_and_no_boolean_if_others_are_unique(row: dict[str, str]) -> None:
+def test_a_business_key_has_the_columns_that_most_likely_identify_an_entity(row: dict[str, str]) -> None:
+    """Columns with the name of an identifier, then leading ones; no measures or post codes if others are unique."""
     sample = parse_sample("a.csv", "\n".join([row["header"], *row["rows"].split("; "), ""]))
     assert f"\nbusiness_key: {row['key']}\n" in guess_declaration(sample, "landing/a_{date}.csv")
     assert guess("a.csv", "\n".join([row["header"], *row["rows"].split("; "), ""])).key_names
+
+
+def test_the_candidates_for_the_business_key_are_listed_with_their_distinct_values() -> None:
+    sample = parse_sample("a.csv", "mandant;kundennr;name;straße\n1;7;a;x\n1;8;b;y\n2;7;c;\n")
+    assert guess_declaration(sample, "{date}.csv").splitlines()[2:5] == [
+        "# Unique in 3 rows (with the number of distinct values of each column):",
+        "#   mandant (2), kundennr (2)",
+        "#   name (3)",
+    ]
+
+
+def test_names_with_umlauts_are_readable_in_the_declaration() -> None:
+    text = guess_declaration(parse_sample("a.csv", "id;straße;Größe €;a\u2028b\n1;a;b;c\n"), "{date}.csv")
+    assert '  "straße": {scd: 2}' in text and '"größe": {from: "Größe €"}' in text
+    (dimension,) = parse(text)
+    assert dimension.sources[0].column("a_b").from_ == ("a\u2028b",)
 
 
 BLANKS = """
