@@ -33,7 +33,6 @@ from scd_pipeline.deliveries.row_columns import ADDED, FILE, LINE, PROBLEM, ROW_
 from scd_pipeline.deliveries.separator_line import declared_separator
 from scd_pipeline.deliveries.text_files import (
     LATIN,
-    NOT_UTF8,
     TEXT,
     TextOptions,
     declared_options,
@@ -380,7 +379,7 @@ def _scan_lines(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) 
     kind = F.when(~dialect.is_whole(text), _PARTIAL).when(dialect.is_dropped(text), _DROPPED)
     kinds = F.collect_set(kind.when(~dialect.is_plain(text), _IRREGULAR))
     lines = _numbered_lines(spark, dialect, paths).where(dialect.is_record(text))
-    rows = lines.groupBy(FILE).agg(*_header_columns(first), kinds.alias("kinds")).collect()
+    rows = lines.groupBy(FILE).agg(*_header_columns(dialect, first), kinds.alias("kinds")).collect()
     layouts = {normalize_uri(row[FILE]): replace(_file_layout(dialect, row), is_plain=not row["kinds"]) for row in rows}
     files = [
         normalize_uri(row[FILE])
@@ -398,7 +397,7 @@ def _scan_records(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]
     # Behind an invalid quote it is uncertain where its record ends, and what each later row contains.
     is_uncertain = ~dialect.is_whole(text) & ((F.col("_lines") > 1) | F.col("_is_open"))
     rows = records.groupBy(FILE).agg(
-        *_header_columns(F.min_by(TEXT, _NUMBER)),
+        *_header_columns(dialect, F.min_by(TEXT, _NUMBER)),
         F.max((F.col("_lines") > 1) | dialect.is_dropped(text)).alias("is_composed"),
         F.min(F.when(is_uncertain, F.col(_NUMBER))).alias("line"),
     )
@@ -412,8 +411,8 @@ def _record_layout(dialect: CsvDialect, row: Row) -> CsvLayout:
     return replace(layout, is_composed=is_composed, problem=layout.problem or problem)
 
 
-def _header_columns(first: Column) -> tuple[Column, Column]:
-    return F.make_valid_utf8(first).alias("header"), F.is_valid_utf8(first).alias("is_valid")
+def _header_columns(dialect: CsvDialect, first: Column) -> tuple[Column, Column]:
+    return F.make_valid_utf8(first).alias("header"), dialect.is_valid(first).alias("is_valid")
 
 
 def _file_layout(dialect: CsvDialect, row: Row) -> CsvLayout:
@@ -421,7 +420,7 @@ def _file_layout(dialect: CsvDialect, row: Row) -> CsvLayout:
     header = row["header"] or ""
     columns = header.count(dialect.separator) + 1
     if not row["is_valid"]:
-        return CsvLayout(header, problem=f"line 1: {NOT_UTF8.format('header')}")
+        return CsvLayout(header, problem=f"line 1: {dialect.invalid_bytes('header')}")
     if columns > dialect.max_columns:
         limit = f"expected at most {dialect.max_columns:,}; declare `maxColumns` in the channel's options"
         return CsvLayout(header, problem=f"line 1: its header has {columns:,} columns; {limit}")
@@ -609,7 +608,7 @@ def _column_names(
 def _spark_reader(spark: SparkSession, dialect: CsvDialect) -> DataFrameReader:
     reader = spark.read.format("csv").options(header="true", escape='"', inferSchema="false", mode="PERMISSIVE")
     multi_line = str(dialect.is_wide).lower()
-    return reader.options(multiLine=multi_line).options(**dialect.options).options(columnNameOfCorruptRecord=LINE)
+    return reader.options(multiLine=multi_line).options(**dialect.spark_options).options(columnNameOfCorruptRecord=LINE)
 
 
 def _parsed(texts: DataFrame, dialect: CsvDialect, names: Sequence[str]) -> DataFrame:
@@ -617,7 +616,7 @@ def _parsed(texts: DataFrame, dialect: CsvDialect, names: Sequence[str]) -> Data
     text = F.col(TEXT)
     field_count_problem = dialect.field_count_problem(text, len(names))
     problem = (
-        F.when(~F.is_valid_utf8(text), F.lit(NOT_UTF8.format("line")))
+        F.when(~dialect.is_valid(text), F.lit(dialect.invalid_bytes("line")))
         .when(~dialect.is_whole(text), F.lit(_INVALID_QUOTES.format("of the line")))
         .when(~dialect.fits_parser(text), field_count_problem)
     )
@@ -642,9 +641,7 @@ def _line_texts(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) 
     reader = spark.read.format("csv").options(**dialect.file_options()).options(**{"header": "true", **declared})
     reader = reader.options(sep=_NO_SEPARATOR, quote=_NO_QUOTE, escape=_NO_QUOTE, encoding=LATIN)
     reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=LINE).schema(f"{TEXT} string, {LINE} string")
-    text = F.coalesce(LINE, TEXT)
-    if not dialect.is_latin:
-        text = F.encode(text, LATIN).cast("string")
+    text = dialect.decode(F.coalesce(LINE, TEXT))
     lines = reader.load([escape_glob(path) for path in paths])
     return lines.select(text.alias(TEXT), file_column(), row_order_column().alias(ROW_ORDER))
 

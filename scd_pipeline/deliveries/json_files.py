@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,6 @@ from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.paths import escape_glob, file_column, row_order_column
 from scd_pipeline.deliveries.row_columns import FIELDS, FILE, LINE, PROBLEM, ROW_ORDER
 from scd_pipeline.deliveries.text_files import (
-    NOT_UTF8,
     TEXT,
     TextOptions,
     declared_options,
@@ -55,7 +55,7 @@ def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[s
     if options.is_wide:
         types = {field.name: field.dataType for field in _inferred_columns(spark, channel, paths)}
         return [JsonField(name, not isinstance(each, T.StringType), False) for name, each in types.items()]
-    text = F.when(F.is_valid_utf8(TEXT), json_text.tag_halves(F.col(TEXT)))
+    text = F.when(options.is_valid(F.col(TEXT)), json_text.tag_halves(F.col(TEXT)))
     texts = _texts(spark, options, paths).select(text.alias(_TAGGED))
     parsed = _with_parsed(texts, T.MapType(T.StringType(), T.StringType()), options.parser_options())
     each = parsed.select(F.explode(_objects()).alias(_OBJECT))
@@ -109,7 +109,8 @@ def nested_columns(
 
 def _inferred_columns(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> list[T.StructField]:
     rows = _spark_reader(spark, channel).load([escape_glob(path) for path in paths])
-    return [field for field in rows.schema.fields if field.name != LINE]
+    schema = TextOptions(declared_options(channel)).decode_name(json.dumps(rows.schema.jsonValue(), ensure_ascii=False))
+    return [field for field in T.StructType.fromJson(json.loads(schema)).fields if field.name != LINE]
 
 
 def has_only_nulls(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> bool:
@@ -139,14 +140,14 @@ def read_json(
         return read_by_spark(_spark_reader(spark, channel), paths, fields, _NO_OBJECT)
     names = [field.name for field in fields]
     lines = _texts(spark, options, paths).select(TEXT, file_column(), row_order_column().alias(ROW_ORDER))
-    is_valid = F.is_valid_utf8(TEXT)
+    is_valid = options.is_valid(F.col(TEXT))
     row = T.StructType([T.StructField(name, T.StringType()) for name in names or [LINE]])
     tagged = json_text.tag_values(F.when(is_valid, F.col(TEXT)))
     objects = _valid_objects(options)
     if channel.rows:
         no_fields = F.array(F.lit(None).cast(row))
         objects = F.when(F.trim(TEXT) == "null", no_fields).otherwise(objects)
-    problem = F.when(~is_valid, F.lit(NOT_UTF8.format("line"))).when(F.col(_OBJECTS).isNull(), F.lit(_NO_OBJECT))
+    problem = F.when(~is_valid, F.lit(options.invalid_bytes("line"))).when(F.col(_OBJECTS).isNull(), F.lit(_NO_OBJECT))
     no_object = F.array(F.lit(None).cast(row))
     order = F.struct(F.col(ROW_ORDER)["block"].alias("block"), _order_in_block().alias("row"))
     parsed = _with_parsed(
@@ -187,7 +188,7 @@ def indentation_hint(spark: SparkSession, channel: Snapshot | Feed, path: str) -
 def _texts(spark: SparkSession, options: TextOptions, paths: Sequence[str]) -> DataFrame:
     if not options.is_on("multiline"):
         return read_lines(spark, options, paths)
-    without_bom = F.col(TEXT) if options.is_latin else F.regexp_replace(TEXT, "^\ufeff", "")
+    without_bom = F.col(TEXT) if options.has_single_bytes else F.regexp_replace(TEXT, "^\ufeff", "")
     return read_lines(spark, options, paths, wholetext="true").withColumn(TEXT, without_bom)
 
 
@@ -229,6 +230,7 @@ def _valid_objects(options: TextOptions) -> Column:
 
 def _spark_reader(spark: SparkSession, channel: Snapshot | Feed) -> DataFrameReader:
     reader = spark.read.format("json").options(primitivesAsString="true")
-    if "encoding" in declared_options(channel):
+    options = TextOptions(declared_options(channel)).spark_options
+    if "encoding" in options:
         reader = reader.option("lineSep", "\n")  # Spark requires it with an encoding
-    return reader.options(**channel.reader_options).options(columnNameOfCorruptRecord=LINE)
+    return reader.options(**options).options(columnNameOfCorruptRecord=LINE)

@@ -23,7 +23,14 @@ from scd_pipeline.expressions import col
 TEXT = "_scd_text"
 """The text of a record, before it is parsed."""
 LATIN = "ISO-8859-1"
-NOT_UTF8 = "the {} has bytes that are not UTF-8; declare the file's `encoding` in the channel's options"
+_WINDOWS = "WINDOWS-1252"
+_UNDEFINED = "\x81\x8d\x8f\x90\x9d"
+"""The characters of ISO-8859-1 whose bytes have no meaning in windows-1252."""
+_CONTROLS = "".join(chr(code) for code in range(0x80, 0xA0) if chr(code) not in _UNDEFINED)
+_CHARACTERS = _CONTROLS.encode("latin-1").decode("cp1252")
+"""The characters of windows-1252 with the bytes of `_CONTROLS` in ISO-8859-1; the other bytes are the same in both."""
+_NOT_UTF8 = "the {} has bytes that are not UTF-8; declare the file's `encoding` in the channel's options"
+_NOT_WINDOWS = "the {} has bytes that are not windows-1252; declare the `encoding` that the file has"
 _FILE_OPTIONS = ("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter", "ignorecorruptfiles")
 # Options of the reader of whole files that the parser of one record does not have.
 _READER_OPTIONS = (
@@ -53,12 +60,41 @@ class TextOptions:
         return bool(_WIDE.fullmatch(self.encoding))
 
     @property
-    def is_latin(self) -> bool:
-        return self.encoding.upper() == LATIN
+    def has_single_bytes(self) -> bool:
+        """Whether each character has one byte."""
+        return self.encoding.upper() in (LATIN, _WINDOWS)
+
+    @property
+    def is_windows(self) -> bool:
+        return self.encoding.upper() == _WINDOWS
+
+    @property
+    def spark_options(self) -> dict[str, str]:
+        """The options for Spark's own readers, which do not know windows-1252."""
+        names = self.options.keys() & {"encoding", "charset"} if self.is_windows else ()
+        return {**self.options, **dict.fromkeys(names, LATIN)}
 
     @property
     def mode(self) -> str:
         return self.options.get("mode", "").upper()
+
+    def decode(self, text: Column) -> Column:
+        """Return the text whose bytes are the characters of a text in ISO-8859-1; it is not UTF-8 if they are not."""
+        if self.is_windows:
+            return F.translate(text, _CONTROLS, _CHARACTERS)
+        return text if self.has_single_bytes else F.encode(text, LATIN).cast("string")
+
+    def decode_name(self, name: str) -> str:
+        """Return a name that Spark has read with `spark_options`."""
+        return name.translate(str.maketrans(_CONTROLS, _CHARACTERS)) if self.is_windows else name
+
+    def is_valid(self, text: Column) -> Column:
+        """Return whether all bytes of a decoded text are in the encoding."""
+        return ~text.rlike(f"[{_UNDEFINED}]") if self.is_windows else F.is_valid_utf8(text)
+
+    def invalid_bytes(self, part: str) -> str:
+        """Return the problem of a part of a file that is not valid."""
+        return (_NOT_WINDOWS if self.is_windows else _NOT_UTF8).format(part)
 
     def file_options(self) -> dict[str, str]:
         """Return the options that select files."""
@@ -88,7 +124,9 @@ def read_lines(
     lines = spark.read.format("text").options(**options.file_options()).options(**reader)
     if end := options.options.get("linesep", separator):
         lines = lines.option("lineSep", end)
-    text = F.decode(F.col("value").cast("binary"), LATIN) if options.is_latin else F.col("value")
+    text = F.col("value")
+    if options.has_single_bytes:
+        text = options.decode(F.decode(text.cast("binary"), LATIN))
     return lines.load([escape_glob(path) for path in paths]).withColumn(TEXT, text)
 
 

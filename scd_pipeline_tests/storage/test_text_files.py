@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover
+from scd_pipeline.deliveries.json_files import nested_columns
 from scd_pipeline.deliveries.readers import read_path
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
@@ -251,6 +252,8 @@ def test_a_json_object_with_a_key_twice_is_rejected(loaded: dict[str, Loaded]) -
     assert REJECTED_JSON["doubled key"][1] in loaded["json"].results["doubled key"].problem
 
 
+WINDOWS = [code for code in range(0x80, 0xA0) if code not in (0x80, 0x81, 0x8D, 0x8F, 0x90, 0x9D)]
+"""The bytes that are other characters in windows-1252 than in ISO-8859-1, except for that of the euro."""
 OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
     "separator line.csv": ({}, b"\xef\xbb\xbfsep=;\r\nid;city\r\n1;Graz, Ost\r\n", [("1", "Graz, Ost")]),
     "separator line with tab.csv": ({}, b'"SEP=\t"\nid\tcity\n1\t"a\tb"\n', [("1", "a\tb")]),
@@ -261,6 +264,16 @@ OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
         [("1", "a\n#b")],
     ),
     "latin-1.csv": ({"encoding": "ISO-8859-1"}, "id,city\n1,Mödling\n".encode("latin-1"), [("1", "Mödling")]),
+    "windows-1252.csv": (
+        {"encoding": "windows-1252", "sep": "€"},
+        "id€city\n1€".encode("cp1252") + bytes(WINDOWS) + b"\n2\x80a\x81\n3\x80\xa0\xff\n",
+        [("1", bytes(WINDOWS).decode("cp1252")), (None, None), ("3", "\xa0ÿ")],
+    ),
+    "windows-1252 with breaks.csv": (
+        {"charset": "Windows-1252"},
+        'id,city\n1,"„Groß“ – \r\n5 €"\n'.encode("cp1252") + b"2,\x9d\n",
+        [("1", "„Groß“ – \r\n5 €"), (None, None)],
+    ),
     "utf-16.csv": ({"encoding": "UTF-16"}, "id,city\n1,Mödling\n".encode("utf-16"), [("1", "Mödling")]),
     "escape.csv": ({"escape": "\\"}, b'id,city\n1,"say \\"hi\\""\n', [("1", 'say "hi"')]),
     "escape and break.csv": ({"escape": "\\"}, b'id,city\n1,"a \\"b\nc"\n2,d\n', [("1", 'a "b\nc'), ("2", "d")]),
@@ -287,6 +300,11 @@ OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
     "pretty.json": ({"multiLine": "true"}, b'{\n "id": 1,\n "city": "Graz"\n}\n', [("1", "Graz")]),
     "two pretty ones.json": ({"multiLine": "true"}, b'{"id": 1,\n"city": "Graz"}\n{"id": 2}', [()]),
     "utf-16.json": ({"encoding": "UTF-16LE"}, '{"id": 1, "city": "ö"}\n'.encode("utf-16-le"), [("1", "ö")]),
+    "windows-1252.json": (
+        {"encoding": "windows-1252"},
+        '{"id": 1, "city": "„5 €“"}\n{"id": 2, "city": "\x81"}\n'.encode("cp1252", "replace").replace(b"?", b"\x81"),
+        [("1", "„5 €“"), (None, None)],
+    ),
     "latin-1.json": ({"encoding": "ISO-8859-1"}, '{"id": 1, "city": "ö"}'.encode("latin-1"), [("1", "ö")]),
 }
 
@@ -300,6 +318,24 @@ def test_the_options_of_a_channel_override_the_defaults(spark: SparkSession, tmp
     rows = read_path(spark, Feed(str(path), options=options), [str(path)])
     names = [each for each in ("id", "city", "ci\nty", "_c0", "_c1") if each in rows.columns]
     assert sorted((tuple(row) for row in rows.select(*names).collect()), key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.rule("S26")
+def test_a_header_with_bytes_that_are_not_in_the_declared_encoding_is_rejected(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id,city\x81\n1,Graz\n")
+    with pytest.raises(SourceDataError, match="line 1: the header has bytes that are not windows-1252"):
+        read_path(spark, Feed(str(path), options={"encoding": "windows-1252"}), [str(path)])
+
+
+def test_names_of_nested_json_fields_are_in_the_declared_encoding(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes('{"preis €": {"in €": 1}}\n'.encode("cp1252"))
+    channel = Feed(str(path), options={"encoding": "windows-1252"})
+    (nested,) = nested_columns(spark, channel, [str(path)], ["preis €"]).values()
+    assert nested.simpleString() == "struct<in €:string>"
 
 
 SKIPPED: dict[str, tuple[dict[str, int], bytes, Rows]] = {

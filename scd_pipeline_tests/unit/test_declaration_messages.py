@@ -235,8 +235,8 @@ empty text: nothing is declared; begin with `dimension: <name>`
 folder without declarations: the folder has no declarations; put the declarations there, as <name>.yaml
 
 # NOT_ALLOWED
-reader option encoding: 'windows-1252' is not an encoding that Spark reads; write one of utf-8, iso-8859-1, us-ascii,
-  utf-16, utf-16be, utf-16le, utf-32
+reader option encoding: 'windows-1250' is not an encoding that is read here; write one of utf-8, windows-1252,
+  iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le, utf-32
 reader option maxColumns: 'many' is not a number of columns; write a whole number as text, such as "30000"
 missing with an unknown choice: 'not_there' is not allowed; allowed: reject, not_provided, null
 on_bad_value with an unknown choice: 'NULL!' is not allowed; allowed: quarantine, null

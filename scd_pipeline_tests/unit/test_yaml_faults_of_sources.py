@@ -221,7 +221,7 @@ SNAPSHOT |     snapshot: |     columns: {birthday: {default: soon}}\n    snapsho
 5 | sources.crm.columns.birthday.default | INVALID_DEFAULT
 
 # reader option encoding
-SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {encoding: windows-1252}}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {encoding: windows-1250}}
 5 | sources.crm.snapshot.options.encoding | NOT_ALLOWED
 
 # reader option maxColumns

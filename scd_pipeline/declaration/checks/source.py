@@ -30,7 +30,7 @@ from scd_pipeline.declaration.source import (
 from scd_pipeline.declaration.yaml.options import COLUMN, FEED, RETIRE_GUARD, SNAPSHOT, SOURCE
 from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
-_ENCODINGS = ("utf-8", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
+_ENCODINGS = ("utf-8", "windows-1252", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
 FORMATS = ("parquet", "csv", "json", "delta", "debezium")
 _TOO_LONG = 1_000_000  # hours, a century
 
@@ -274,7 +274,7 @@ def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
     for name, value in options:
         key, text = str(name).casefold(), str(value)
         if key in ("encoding", "charset") and text.casefold() not in _ENCODINGS:
-            problem = f"{short_repr(value)} is not an encoding that Spark reads"
+            problem = f"{short_repr(value)} is not an encoding that is read here"
             errors.add("NOT_ALLOWED", field_path(field, name), problem, f"write one of {', '.join(_ENCODINGS)}")
         if key == "maxcolumns" and not (text.isdecimal() and int(text) > 0):
             problem = f"{short_repr(value)} is not a number of columns"
