@@ -44,6 +44,7 @@ class Sample:
         name: The name of what it describes, such as `customers`.
         date: The date at the end of its file name, as it is written there; empty without one.
         placeholder: The placeholder of such a date in a path, with its form.
+        encoding: The encoding of the file; empty for UTF-8.
         columns: The names of its columns.
         rows: One dict per row, None for an empty value.
         separator: The character between two values.
@@ -57,6 +58,7 @@ class Sample:
     separator: str = ","
     trims: tuple[str, ...] = ()
     placeholder: str = "{date}"
+    encoding: str = ""
 
     @property
     def table(self) -> str:
@@ -70,16 +72,22 @@ class Sample:
         return self.name.startswith("fct_")
 
 
-def parse_sample(file: str, text: str) -> Sample:
+def parse_sample(file: str, text: str, encoding: str = "") -> Sample:
     """Return the first rows of a CSV file; blanks around names and values belong to neither.
+
+    Args:
+        file: The name of the file.
+        text: Its text; a line may end with CR, LF or both.
+        encoding: Its encoding; empty for UTF-8.
 
     Raises:
         UsageError: The file is not CSV with a header of unique names and at least one row.
     """
     if text.lstrip()[:1] in ("{", "["):
         raise UsageError("SAMPLE_NOT_READABLE", file, reason="the file is JSON")
+    text = io.StringIO(text, newline=None).read()
     first, _, rest = text.partition("\n")
-    declared = declared_separator(first.rstrip("\r"))
+    declared = declared_separator(first)
     text = rest if declared else text
     separator = declared or _separator(text)
     try:
@@ -93,7 +101,7 @@ def parse_sample(file: str, text: str) -> Sample:
     stem = file.rpartition(".")[0] or file
     day, placeholder = _date_suffix(stem)
     name = re.sub(r"[^a-z0-9]+", "_", stem.removesuffix(day).lower()).strip("_") or "sample"
-    return Sample(name, day, tuple(header), rows, separator, trims, placeholder)
+    return Sample(name, day, tuple(header), rows, separator, trims, placeholder, encoding)
 
 
 def _date_suffix(stem: str) -> tuple[str, str]:
@@ -193,6 +201,7 @@ def channel_lines(
     """
     delivered = quoted(path)
     options = {"sep": sample.separator} if sample.separator != "," else {}
+    options |= {"encoding": sample.encoding} if sample.encoding else {}
     options |= dict.fromkeys(sample.trims, "true")
     if options:
         declared = ", ".join(f"{name}: {_in_quotes(value)}" for name, value in options.items())

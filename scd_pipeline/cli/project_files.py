@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scd_pipeline.cli.fact_inference import guess_fact
@@ -39,26 +39,29 @@ def write_project(folder: Path, samples: Sequence[Path], *, today: str) -> list[
         UsageError: One of the files exists, or a sample cannot be read; nothing was written.
         DeclarationError: A column of a sample has a reserved name; nothing was written.
     """
-    texts = _project_files(folder, samples, today)
-    for name in texts:
+    files = _project_files(folder, samples, today)
+    for name in files:
         if (folder / name).exists():
             raise UsageError("PROJECT_FILE_EXISTS", str(folder / name))
-    for name, text in texts.items():
+    for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return [folder / name for name in texts]
+        path.write_bytes(content)
+    return [folder / name for name in files]
 
 
-def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[str, str]:
+def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[str, bytes]:
     package = _package_name(folder)
-    declared = _declarations(samples, today)
-    tables = sorted(Path(name).stem for name in declared if name.endswith(".yaml"))
-    delivery = next(name for name in declared if name.endswith(".csv")).rpartition("/")[2]
+    contents = {path.name: path.read_bytes() for path in samples} or {_SAMPLE_NAME: _SAMPLE.encode()}
+    parsed = {file: _parse_content(file, content) for file, content in contents.items()}
+    declared = _declarations(parsed)
+    tables = sorted(Path(name).stem for name in declared)
+    landing = {f"landing/{sample.name}_{sample.date or today}.csv": contents[file] for file, sample in parsed.items()}
+    delivery = next(iter(landing)).rpartition("/")[2]
     pattern = re.sub(r"\d{4}-\d{2}-\d{2}", "YYYY-MM-DD", delivery)
     values = {"package": package, "table": tables[0], "tables": json.dumps(tables), "delivery": pattern}
     templates = {path.relative_to(_TEMPLATES).with_suffix("").as_posix(): path for path in _TEMPLATES.rglob("*.txt")}
-    return {
+    texts = {
         **{f"declarations/{name}": text for name, text in declared.items()},
         f"declarations/{_SCHEMA}": schema_text(),
         ".gitignore": "warehouse/\n.dagster/\n__pycache__/\n",
@@ -69,28 +72,33 @@ def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[st
             for name, template in sorted(templates.items())
         },
     }
+    deliveries = {f"declarations/{name}": content for name, content in landing.items()}
+    return {**{name: text.encode() for name, text in texts.items()}, **deliveries}
 
 
-def _declarations(samples: Sequence[Path], today: str) -> dict[str, str]:
-    """Return the declarations and the first deliveries, by their names in the folder of the declarations."""
-    deliveries = {path.name: _read_sample(path) for path in samples} or {_SAMPLE_NAME: _SAMPLE}
-    parsed = {file: parse_sample(file, text) for file, text in deliveries.items()}
+def _declarations(parsed: Mapping[str, Sample]) -> dict[str, str]:
+    """Return the declarations of samples by the names of their files."""
     texts: dict[str, str] = {}
     for file in sorted(parsed, key=lambda file: parsed[file].is_fact):  # facts reference dimensions
         sample, name = parsed[file], f"{parsed[file].table}.yaml"
         # Two files may be samples of one table, of which the last one is used.
         texts[name] = _declaration(sample, file, [text for other, text in texts.items() if other != name])
-    for file, sample in parsed.items():
-        texts[f"landing/{sample.name}_{sample.date or today}.csv"] = deliveries[file]
     return texts
 
 
-def _read_sample(path: Path) -> str:
+def _parse_content(file: str, content: bytes) -> Sample:
+    """Return the sample in a file, in UTF-8 or, if its bytes are not UTF-8, in windows-1252."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return parse_sample(file, content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        reason = f"the text is not UTF-8 (byte {error.start})"
-        raise UsageError("SAMPLE_NOT_READABLE", path.name, reason=reason) from error
+        reason = f"the text is not UTF-8 (byte {error.start}), and not windows-1252"
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError as error:
+        raise UsageError("SAMPLE_NOT_READABLE", file, reason=reason) from error
+    if "\0" in text:  # UTF-16, for which any bytes are windows-1252
+        raise UsageError("SAMPLE_NOT_READABLE", file, reason=reason)
+    return parse_sample(file, text, "windows-1252")
 
 
 def _declaration(sample: Sample, file: str, others: Sequence[str]) -> str:

@@ -395,11 +395,31 @@ def test_a_sample_without_rows_or_names_is_rejected(text: str) -> None:
     assert (error.value.code, error.value.location) == ("SAMPLE_NOT_READABLE", "a.csv")
 
 
-def test_a_sample_in_another_encoding_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "customers.csv").write_bytes("id,city\n1,Köln\n".encode("iso-8859-1"))
+def test_a_sample_in_windows_1252_is_copied_as_it_is_and_has_its_encoding(tmp_path: Path) -> None:
+    content = "id;city\r\n1;Köln – „Süd“\r\n".encode("cp1252")
+    (tmp_path / "customers.csv").write_bytes(content)
+    assert cli.main(["init", str(tmp_path / "project"), "--from", str(tmp_path / "customers.csv")]) == 0
+    (dimension,) = read_dimensions(tmp_path / "project" / "declarations")
+    (_, channel), *_ = dimension.sources[0].channels
+    assert channel.reader_options == {"sep": ";", "encoding": "windows-1252"}
+    (copy,) = (tmp_path / "project" / "declarations" / "landing").iterdir()
+    assert copy.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"id,city\n1,K\xf6l\x81n\n", id="a byte that windows-1252 does not define"),
+        pytest.param("id,city\n1,Köln\n".encode("utf-16"), id="UTF-16"),
+    ],
+)
+def test_a_sample_in_another_encoding_is_rejected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    (tmp_path / "customers.csv").write_bytes(content)
     assert cli.main(["init", str(tmp_path / "project"), "--from", str(tmp_path / "customers.csv")]) == 2
     message = capsys.readouterr().err
-    assert "[SAMPLE_NOT_READABLE] customers.csv: the text is not UTF-8 (byte 11)" in message and "convert" in message
+    assert "[SAMPLE_NOT_READABLE] customers.csv: the text is not UTF-8 (byte " in message and "convert" in message
     assert not (tmp_path / "project").exists()
 
 
