@@ -223,8 +223,14 @@ def channel_lines(
 def _column_options(name: str, column: str, guessed: GuessedType | None) -> str:
     """Return how a column of the source is read, as entries of YAML; empty if it is read by its name alone."""
     options = {"from": _in_quotes(column)} if name != column else {}
-    options |= {option: _in_quotes(value) for option, value in (guessed.options if guessed else ())}
+    options |= {option: _texts(value) for option, value in (guessed.options if guessed else ())}
     return ", ".join(f"{option}: {value}" for option, value in options.items())
+
+
+def _texts(value: str | tuple[str, ...]) -> str:
+    """Return a text, or several ones as a list, as YAML."""
+    texts = [value] if isinstance(value, str) else value
+    return _in_quotes(texts[0]) if len(texts) == 1 else f"[{', '.join(map(_in_quotes, texts))}]"
 
 
 def declared_names(columns: Sequence[str]) -> dict[str, str]:

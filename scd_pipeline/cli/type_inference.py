@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import product
 
@@ -40,6 +40,12 @@ _YEARS_OF_DIGITS = (*range(1900, 2100), 9999)
 """The years of dates without separators, which could also be numbers."""
 
 
+_GROUPINGS = {".": ("", ",", "'", "’", " ", "\xa0", "\u202f"), ",": ("", ".", "'", "’", " ", "\xa0", "\u202f")}
+"""The characters between groups of digits, by the decimal separator."""
+_ENGLISH_FLAGS = (("y", "n"), ("yes", "no"))
+_FLAGS = (*_ENGLISH_FLAGS, ("j", "n"), ("ja", "nein"))
+
+
 @dataclass(frozen=True, slots=True)
 class GuessedType:
     """A type that represents all values of a column.
@@ -50,28 +56,106 @@ class GuessedType:
     """
 
     name: str = ""
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
 
 
 _TEXT = GuessedType()
 
 
+@dataclass(frozen=True, slots=True)
+class _NumberForm:
+    """The separators of numbers in text."""
+
+    decimal: str = "."
+    grouping: str = ""
+
+    def reads(self, values: Sequence[str]) -> bool:
+        """Return whether all values are numbers in this form; one with leading zeros may be a code."""
+        groups = rf"[1-9]\d{{0,2}}(?:{re.escape(self.grouping)}\d{{3}})+|" if self.grouping else ""
+        number = re.compile(rf"-?(?:{groups}0|[1-9]\d*)(?:{re.escape(self.decimal)}\d+)?")
+        return all(number.fullmatch(value) for value in values)
+
+    def plain(self, value: str) -> str:
+        """Return a number in the form of SQL."""
+        return (value.replace(self.grouping, "") if self.grouping else value).replace(self.decimal, ".")
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """The options of a column with such numbers."""
+        options = (("decimal", self.decimal if self.decimal != "." else ""), ("grouping", self.grouping))
+        return tuple((name, value) for name, value in options if value)
+
+
+_PLAIN = _NumberForm()
+
+
 def guess_types(values: Mapping[str, Sequence[str]]) -> dict[str, GuessedType]:
-    """Return the type of each column by the values that it has in a sample."""
-    return {column: _guess_type(column, texts) for column, texts in values.items()}
+    """Return the type of each column by the values that it has in a sample.
+
+    The other columns of a sample decide whether 1.234 is more than a thousand. In an identifier, points and commas are
+    text.
+    """
+    forms = {column: [] if IDENTIFIER.search(column) else _number_forms(texts) for column, texts in values.items()}
+    certain = {form.decimal for each in forms.values() if len({form.decimal for form in each}) == 1 for form in each}
+    decimal = certain.pop() if len(certain) == 1 else ""
+    return {column: _guess_type(column, texts, forms[column], decimal) for column, texts in values.items()}
 
 
-def _guess_type(column: str, values: Sequence[str]) -> GuessedType:
+def _guess_type(column: str, values: Sequence[str], forms: Sequence[_NumberForm], decimal: str) -> GuessedType:
     """Return the first type that fits all values of a column; the digits of an identifier are not a date."""
-    guesses = [guess for guess in _GUESSES if guess is not _declared_time or not IDENTIFIER.search(column)]
-    fitting = (guessed for guess in guesses if values and (guessed := guess(values)) is not None)
-    return next(fitting, _TEXT)
+    guesses = (
+        None if IDENTIFIER.search(column) else _declared_time(values),
+        _integer(values),
+        _number(values, forms, decimal),
+        _flag(values),
+        _undeclared(values),
+    )
+    return next((guess for guess in guesses if guess is not None), _TEXT) if values else _TEXT
 
 
 def _integer(values: Sequence[str]) -> GuessedType | None:
     if not all(_INTEGER.fullmatch(value) for value in values):
         return None
     return GuessedType("int" if all(abs(int(value)) < _INT_LIMIT for value in values) else "bigint")
+
+
+def _number_forms(values: Sequence[str]) -> list[_NumberForm]:
+    """Return the forms in which all values are numbers; none if there are no values."""
+    all_forms = (_NumberForm(decimal, grouping) for decimal in _GROUPINGS for grouping in _GROUPINGS[decimal])
+    return [form for form in all_forms if values and form.reads(values)]
+
+
+def _number(values: Sequence[str], forms: Sequence[_NumberForm], decimal: str) -> GuessedType | None:
+    """Return the type of numbers with a decimal separator or groups of digits.
+
+    Args:
+        values: The values.
+        forms: The forms in which all of them are numbers.
+        decimal: The decimal separator of the sample; empty if it is not certain. Then only plain numbers are guessed.
+    """
+    decimals = {form.decimal for form in forms}
+    if len(decimals) > 1:
+        forms = [form for form in forms if form.decimal == decimal] if decimal else [_PLAIN] * (_PLAIN in forms)
+    if not forms:
+        return None
+    form = next((form for form in forms if form.grouping and form.grouping in "".join(values)), forms[0])
+    if form.decimal == "," and not form.grouping and not any(re.match(r"-?\d{4}", value) for value in values):
+        form = _NumberForm(",", ".")  # larger numbers in later files probably have groups
+    plain = [form.plain(value) for value in values]
+    guessed = _integer(plain) or _decimal(plain)
+    return guessed and replace(guessed, options=form.options)
+
+
+def _flag(values: Sequence[str]) -> GuessedType | None:
+    """Return the type of flags of which both values occur; those in English need no options."""
+    texts = {value.casefold() for value in values}
+    flags = next((flags for flags in _FLAGS if texts == set(flags)), None)
+    if flags is None:
+        return None
+    if flags in _ENGLISH_FLAGS:
+        return GuessedType("boolean")
+    spellings = [tuple(sorted({value for value in values if value.casefold() == flag})) for flag in flags]
+    return GuessedType("boolean", tuple(zip(("true_values", "false_values"), spellings, strict=True)))
 
 
 def _undeclared(values: Sequence[str]) -> GuessedType | None:
@@ -127,6 +211,3 @@ def _expression(match: re.Match[str]) -> str:
     if letter is None:
         return re.escape(match[0] if match["text"] is None else match["text"])
     return rf"(?P<{letter}>[0-9]{{{digits if digits > 1 else '1,2'}}})"
-
-
-_GUESSES = (_declared_time, _integer, _decimal, _undeclared)

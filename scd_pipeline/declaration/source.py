@@ -53,6 +53,8 @@ class Column:
     - `unit`: reads a number as a time that counts seconds, milliseconds or microseconds from 1970 in UTC
     - `round`: accepts a value with more digits than the type has: a number is rounded half up, a time cut off; and a
       floating-point number into text (S26)
+    - `decimal`, `grouping`: the decimal separator of numbers in text, and the character between groups of three digits
+    - `true_values`, `false_values`: the delivered texts that mean true and false
     - `default`: replaces NULL
     - `not_provided_values`: delivered texts that mean that a row does not provide the attribute (S30)
     - `null_values`: delivered texts that mean NULL, even if NULL itself means "not provided" (S30)
@@ -66,6 +68,10 @@ class Column:
     round: bool = False
     not_provided_values: tuple[str, ...] = ()
     null_values: tuple[str, ...] = ()
+    decimal: str = "."
+    grouping: str = ""
+    true_values: tuple[str, ...] = ()
+    false_values: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -77,10 +83,23 @@ class Column:
         round: bool = False,
         not_provided_values: str | Sequence[str] = (),
         null_values: str | Sequence[str] = (),
+        decimal: str = ".",
+        grouping: str = "",
+        true_values: str | Sequence[str] = (),
+        false_values: str | Sequence[str] = (),
     ) -> None:
         set_frozen_fields(self, from_=() if from_ is None else as_tuple(from_), format=format, expression=expression)
         set_frozen_fields(self, default=default, unit=unit, round=round)
         set_frozen_fields(self, not_provided_values=as_tuple(not_provided_values), null_values=as_tuple(null_values))
+        set_frozen_fields(self, decimal=decimal, grouping=grouping)
+        set_frozen_fields(self, true_values=as_tuple(true_values), false_values=as_tuple(false_values))
+
+    @property
+    def text_form(self) -> str:
+        """The declared form of text for messages, such as `, written as 1.234,5`; empty if it is not declared."""
+        if self.decimal != "." or self.grouping:
+            return f", written as 1{self.grouping}234{self.decimal}5"
+        return f", written as {' or '.join((*self.true_values, *self.false_values))}" if self.true_values else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,10 @@ from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.json_text import JsonToken
 from scd_pipeline.deliveries.number_casts import (
     INTEGERS,
+    NUMBERS,
     SIGNIFICANT_DIGITS,
     number_text,
+    plain_number,
     to_decimal,
     to_equal_number,
     to_floating,
@@ -58,8 +60,8 @@ def cast(value: Column, physical: T.DataType, target: DataType, options: CastOpt
     is_same_type = physical.simpleString() == target.ddl()
     if is_same_type and not any(leaf.ddl() in _CHECKED_THOUGH_EQUAL for leaf in leaves(target)):
         return Cast(value, F.lit(False))
-    # A pattern applies to columns of text, not to values inside of others.
-    inner = replace(options, pattern=None)
+    # Forms of text apply to columns of text, not to values inside of others.
+    inner = CastOptions(options.zone, unit=options.unit, is_rounded=options.is_rounded)
     if isinstance(physical, T.StringType) and isinstance(target, Struct | Array | Map):
         return _from_json(value, physical, target, inner)
     if isinstance(physical, T.StructType) and isinstance(target, Struct):
@@ -183,6 +185,8 @@ def _leaf(value: Column, physical: T.DataType, target: DataType, options: CastOp
     name = target.ddl()
     if isinstance(physical, JsonToken):
         return _from_token(value, json_text.to_text(value), target, options)
+    if isinstance(physical, T.StringType) and (isinstance(target, Decimal) or name in NUMBERS):
+        value = plain_number(value, options)
     if isinstance(target, Decimal):
         return to_decimal(value, physical, target, options)
     if name in INTEGERS:
@@ -195,6 +199,8 @@ def _leaf(value: Column, physical: T.DataType, target: DataType, options: CastOp
         return _text(value, physical, options)
     if name == "boolean" and isinstance(physical, T.NumericType):
         return to_equal_number(value, physical, name)
+    if name == "boolean" and isinstance(physical, T.StringType) and options.true_values:
+        return _flag(F.trim(value), options)
     return value.try_cast(name)
 
 
@@ -202,12 +208,20 @@ def _from_token(token: Column, text: Column, target: DataType, options: CastOpti
     """Cast a JSON value. A number with a fraction or an exponent is a floating-point number, whatever its digits."""
     name, physical = target.ddl(), T.StringType()
     leaf = _leaf(text, physical, target, options)
+    if options.has_separators:  # those of text: a number in JSON has a point
+        plain = _leaf(text, physical, target, replace(options, decimal=".", grouping=""))
+        leaf = F.when(json_text.is_number(token), plain).otherwise(leaf)
     if name == "string":
         leaf = F.when(json_text.is_number(token), number_text(text, options)).otherwise(leaf)
     if name in INTEGERS:
         whole = to_decimal(text, physical, Decimal(38, 0), options).try_cast(name)
         leaf = F.coalesce(leaf, F.when(json_text.is_number(token), whole))
     return F.when(json_text.is_readable(token), leaf)
+
+
+def _flag(text: Column, options: CastOptions) -> Column:
+    """Return whether a text is one of those that mean true; NULL if it has no declared meaning."""
+    return F.when(text.isin(*options.true_values), True).when(text.isin(*options.false_values), False)
 
 
 def _text(value: Column, physical: T.DataType, options: CastOptions) -> Column:

@@ -302,7 +302,17 @@ class _CastColumn:
 
     def cast(self, zone: str) -> Cast:
         """Return the value as the declared type; `zone` is that of times without one."""
-        options = CastOptions(zone, self.declared.format, self.declared.unit, self.declared.round)
+        declared = self.declared
+        options = CastOptions(
+            zone,
+            declared.format,
+            declared.unit,
+            declared.round,
+            decimal=declared.decimal,
+            grouping=declared.grouping,
+            true_values=declared.true_values,
+            false_values=declared.false_values,
+        )
         if self.token is not None:
             return cast_json(self._comparable(self.token), self._comparable(self._token_text), self.data_type, options)
         if len(self.declared.from_) > 1:
@@ -479,6 +489,7 @@ def _cast_problem(name: str, is_bad: Column, column: _CastColumn, mapping: Colum
     lacks_unit = isinstance(column.physical, T.NumericType) and not column.declared.unit
     expected = column.data_type.ddl()
     expected += " without a unit" if lacks_unit and expected in TIME_TYPES else ""
+    expected += column.declared.text_form
     advice = F.when(_is_floating(column), F.lit(_FLOATING)).otherwise("") if expected == "string" else F.lit("")
     problem = F.concat(F.lit(f"{column_label(name)}: cannot cast "), value, F.lit(f" to {expected}"), advice)
     if name in mapping.guarded:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -11,6 +13,8 @@ from scd_pipeline.deliveries.cast_options import CastOptions
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 SIGNIFICANT_DIGITS = {"double": 17, "float": 9}
+NUMBERS = (*INTEGERS, *SIGNIFICANT_DIGITS)
+"""The types of numbers, except for decimals."""
 _LARGEST_BIGINT = 2**63 - 1
 # Floating literals that only Java has: with a letter for their type, or hexadecimal.
 _JAVA_LITERAL = r"(?i)[\d.][df]\s*$|x"
@@ -37,6 +41,19 @@ def is_time(physical: T.DataType) -> bool:
 def null(ddl: str) -> Column:
     """Return NULL as a value of a type."""
     return F.lit(None).cast(ddl)
+
+
+def plain_number(text: Column, options: CastOptions) -> Column:
+    """Return the text of a number in the form of SQL; NULL if its separators are not as declared.
+
+    Groups are of three digits, or there are none: otherwise 1.5 with a grouping point would become 15.
+    """
+    if not options.has_separators:
+        return text
+    groups = rf"\d{{1,3}}({re.escape(options.grouping)}\d{{3}})+|" if options.grouping else ""
+    form = rf"^\s*[+-]?({groups}\d*)({re.escape(options.decimal)}\d*)?([eE][+-]?\d+)?\s*$"
+    digits = F.replace(text, F.lit(options.grouping), F.lit("")) if options.grouping else text
+    return F.when(text.rlike(form), F.replace(digits, F.lit(options.decimal), F.lit(".")))
 
 
 def to_integer(value: Column, physical: T.DataType, ddl: str, options: CastOptions) -> Column:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
 from scd_pipeline.cli.fact_inference import guess_fact
@@ -23,6 +24,7 @@ from scd_pipeline.declaration import (
     read_dimensions,
 )
 from scd_pipeline.declaration.schema import declaration_schema
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline_tests import text_tables
 from scd_pipeline_tests.semantics.specification import requirement
@@ -72,8 +74,10 @@ TYPES = """
 | true, true                                                   | boolean        |
 | true, false, unknown                                         | string         |
 | t, f                                                         | string         |
-| yes, no                                                      | string         |
-| Y, N                                                         | string         |
+| yes, no                                                      | boolean        |
+| Y, N                                                         | boolean        |
+| N, N                                                         | string         |
+| J, N, X                                                      | string         |
 | 0, 1                                                         | int            |
 | true, 1                                                      | string         |
 | 10.50, -9.255, 9                                             | decimal(18,3)  |
@@ -172,13 +176,64 @@ def test_a_date_in_another_form_has_its_format(row: dict[str, str]) -> None:
     assert (dimension.attributes[0].type, read_as) == (row["type"], row["format"])
 
 
-def test_the_digits_of_an_identifier_are_not_a_date() -> None:
-    assert guess("a.csv", "kundennr,seit\n20240101,20240101\n20240102,20240101\n").business_key[0].type == "int"
+@pytest.mark.parametrize(
+    ("values", "expected"), [(("20240101", "20240102"), "int"), (("1.234", "5.678"), "string"), (("1", "2"), "int")]
+)
+def test_an_identifier_is_neither_a_date_nor_a_number_with_separators(values: tuple[str, str], expected: str) -> None:
+    assert guess("a.csv", "\n".join(["kundennr", *values])).business_key[0].type == expected
 
 
 def test_a_fact_reads_a_date_in_its_form() -> None:
     fact = guess_fact_of_cities("visit_id,zip,visited_at\n1,1,31.12.2024\n2,1,01.01.2025\n")
     assert (fact.event_time, fact.source.column("visited_at").format) == ("visited_at", "dd.MM.yyyy")
+
+
+NUMBERS = """
+| values            | other | type          | decimal | grouping |
+| ----------------- | ----- | ------------- | ------- | -------- |
+| 1,50 / -12,5      |       | decimal(18,2) | ','     | '.'      |
+| 1.234,50 / 0,00   |       | decimal(18,2) | ','     | '.'      |
+| 1234,50 / 0,00    |       | decimal(18,2) | ','     | ''       |
+| 1 234,50 / 0,00   |       | decimal(18,2) | ','     | ' '      |
+| 1,234.50 / 0.00   |       | decimal(18,2) | '.'     | ','      |
+| 1'234.50 / 0.00   |       | decimal(18,2) | '.'     | "'"      |
+| 0,125 / 0,250     |       | decimal(18,3) | ','     | '.'      |
+| 1.234.567 / 0     |       | int           | ','     | '.'      |
+| 1.234 / 5.678     |       | decimal(18,3) | '.'     | ''       |
+| 1.234 / 5.678     | '0,5' | int           | ','     | '.'      |
+| 1.234 / 5.678     | '0.5' | decimal(18,3) | '.'     | ''       |
+| 1,234 / 5,678     |       | string        | '.'     | ''       |
+| 1,234 / 5,678     | '0,5' | decimal(18,3) | ','     | '.'      |
+| 1,234 / 5,678     | '0.5' | int           | '.'     | ','      |
+| 1.23,50 / 1,5     |       | string        | '.'     | ''       |
+| 1,234.5 / 1.234,5 |       | string        | '.'     | ''       |
+| 01,50 / 11,20     |       | string        | '.'     | ''       |
+| 12,50 € / 1,00 €  |       | string        | '.'     | ''       |
+"""
+"""1.234 may be more than a thousand: another column of the sample decides."""
+
+
+@pytest.mark.parametrize("row", text_tables.parse(NUMBERS), ids=lambda row: f"{row['values']} {row['other']}")
+def test_numbers_have_the_separators_of_the_sample(row: dict[str, str]) -> None:
+    values = row["values"].split(" / ")
+    lines = [f"{number};{value};{row['other'] or ''}" for number, value in enumerate(values)]
+    dimension = guess("a.csv", "\n".join(["id;value;other", *lines]))
+    column = dimension.sources[0].column("value")
+    assert (dimension.attributes[0].type, column.decimal, column.grouping) == (
+        row["type"],
+        row["decimal"],
+        row["grouping"],
+    )
+
+
+def test_flags_have_the_texts_of_the_sample() -> None:
+    dimension = guess("a.csv", "id,aktiv,gesperrt\n1,J,ja\n2,N,NEIN\n3,j,nein\n")
+    flags = [dimension.sources[0].column(name) for name in ("aktiv", "gesperrt")]
+    assert [(flag.true_values, flag.false_values) for flag in flags] == [
+        (("J", "j"), ("N",)),
+        (("ja",), ("NEIN", "nein")),
+    ]
+    assert {attribute.type for attribute in dimension.attributes} == {"boolean"}
 
 
 KEYS = """
@@ -473,3 +528,40 @@ def test_a_new_project_loads_and_passes_its_tests(
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(tests, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+EXPORT = """\
+mandant;kundennr;name;straße;plz;seit;umsatz;limit;aktiv;order;geändert am
+100;1000;Müller GmbH;Hauptstr. 1;01067;01.02.2019;1.234,50;0,00;J;5;01.02.2024 08:30:00
+100;1001;Weiß „Söhne“ – Süd;Ring 2;80331;15.03.2020;12,00;1.000,00;N;6;31.01.2024 10:00:00
+200;1000;Šimek €;Weg 3;10115;31.12.9999;-7,25;500,00;J;;01.02.2024 08:30:00
+"""
+HISTORY = """
+| mandant | kundennr | name               | seit       | umsatz  | aktiv | order | effective_from | effective_to |
+| ------- | -------- | ------------------ | ---------- | ------- | ----- | ----- | -------------- | ------------ |
+| 100     | 1000     | Müller GmbH        | 2019-02-01 | 1234.50 | true  | 5     | 2024-01-01     | 2024-02-01   |
+| 100     | 1000     | Müller GmbH        | 2019-02-01 | 2000.75 | true  | 5     | 2024-02-01     | OPEN         |
+| 100     | 1001     | Weiß „Söhne“ – Süd | 2020-03-15 | 12.00   | false | 6     | 2024-01-01     | 2024-02-01   |
+| 100     | 1001     | Weiß „Söhne“ – Süd | 2020-03-15 | 12.00   | true  | 7     | 2024-02-01     | OPEN         |
+| 200     | 1000     | Šimek €            | 9999-12-31 | -7.25   | true  |       | 2024-01-01     | OPEN         |
+"""
+
+
+@pytest.mark.slow(60)
+def test_a_german_export_loads_without_an_edit(
+    spark: SparkSession, remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = tmp_path / "kunden_20240101.csv"
+    sample.write_bytes(EXPORT.replace("\n", "\r\n").encode("cp1252"))
+    folder = tmp_path / "project"
+    assert cli.main(["init", str(folder), "--from", str(sample)]) == 0
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SCD_REMOTE", remote)
+    for name in ("SCD_DECLARATIONS", "SCD_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    assert cli.main(["load"]) == 0
+    changed = EXPORT.replace("1.234,50", "2.000,75").replace(";N;6", ";J;7")
+    (folder / "declarations/landing/kunden_20240201.csv").write_bytes(changed.replace("\n", "\r\n").encode("cp1252"))
+    assert cli.main(["load"]) == 0
+    table = Warehouse(spark, folder / "warehouse").table("dim_kunden").read()
+    text_tables.assert_same_rows(HISTORY, [row.asDict() for row in table.collect()])

@@ -479,11 +479,13 @@ RULES: dict[str, Rule] = {
         1.005 is not a `decimal(10,2)`, a time of day and `2024-01-01 junk` are not dates, a number is not a time, a
         floating-point number and bytes that are not UTF-8 are not text; dates and times are of the years 1 to 9999.
         The declaration allows exceptions: `round: true`, and `unit` for a number that counts time since 1970. With
-        `on_bad_value: null` a bad
-        value becomes NULL, and its row is loaded.
+        `on_bad_value: null` a bad value becomes NULL, and its row is loaded.
         """,
         (
             "A bad value inside a nested value makes the whole value bad. Spaces around numbers and times are ignored.",
+            "A number in text has a decimal point and no groups of digits, unless `decimal` and `grouping` declare "
+            "other separators. A text that does not follow them is bad: with a grouping point 1.5 is not 15. "
+            "`true_values` and `false_values` declare the texts of a boolean; others are then bad.",
             "A text or a decimal is read into `double` or `float` as the nearest number, if it has no more significant "
             "digits than the type can distinguish (17 or 9).",
             "In JSON, a number with a fraction or an exponent is a floating-point number. Into a whole number it is "

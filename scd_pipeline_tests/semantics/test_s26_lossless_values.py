@@ -101,6 +101,39 @@ boolean        |          | 'on'                             | BAD
 boolean        |          | 1                                | true
 boolean        |          | 2                                | BAD
 boolean        |          | 0.5D                             | BAD
+decimal(10,2)  | decimal=comma | '1,50'                      | 1.50
+decimal(10,2)  | decimal=comma | ' -1234,5 '                 | -1234.50
+decimal(10,2)  | decimal=comma | '1.50'                      | BAD
+decimal(10,2)  | decimal=comma | '1,234'                     | BAD
+decimal(10,2)  | decimal=comma, round | '1,235'              | 1.24
+decimal(10,2)  | decimal=comma | '1,5e1'                     | 15.00
+decimal(10,2)  | decimal=comma | 1.50BD                      | 1.50
+decimal(10,2)  | decimal=comma | 0.1D                        | 0.10
+decimal(10,2)  | decimal=comma, grouping=point | '1.234,50'  | 1234.50
+decimal(10,2)  | decimal=comma, grouping=point | '1.234.567' | 1234567.00
+decimal(10,2)  | decimal=comma, grouping=point | '1234,50'   | 1234.50
+decimal(10,2)  | decimal=comma, grouping=point | '-,50'      | -0.50
+decimal(10,2)  | decimal=comma, grouping=point | '1.5'       | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '1.23,50'   | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '1234.567,5' | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '.234,50'   | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '1,234.50'  | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '1,5,0'     | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '1,234.567' | BAD
+decimal(10,2)  | decimal=comma, grouping=point | ''          | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '12,50 €'   | BAD
+decimal(10,2)  | grouping=comma | '1,234.50'                 | 1234.50
+decimal(10,2)  | grouping=comma | '1,50'                     | BAD
+decimal(10,2)  | decimal=comma, grouping=blank | '1 234,50'  | 1234.50
+decimal(10,2)  | decimal=comma, grouping=blank | '1 2 34'    | BAD
+int            | decimal=comma, grouping=point | '1.234'     | 1234
+int            | decimal=comma, grouping=point | '1.234,0'   | BAD
+double         | decimal=comma, grouping=point | '1.234,5'   | 1234.5
+boolean        | flags=J/N | ' J '                           | true
+boolean        | flags=J/N | 'N'                             | false
+boolean        | flags=J/N | 'j'                             | BAD
+boolean        | flags=J/N | 'true'                          | BAD
+boolean        | flags=J/N | true                            | true
 date           |          | ' 2024-01-31 '                   | 2024-01-31
 date           |          | '2024-1-5'                       | 2024-01-05
 date           |          | '2024-01-01 junk'                | BAD
@@ -243,9 +276,21 @@ CASES = [
 ]
 
 
+SEPARATORS = {"": "", "comma": ",", "point": ".", "blank": " "}
+
+
 def _options(text: str) -> CastOptions:
     options = dict(option.strip().partition("=")[::2] for option in text.split(",") if option)
-    return CastOptions(options.get("zone", "UTC"), options.get("pattern"), options.get("unit"), "round" in options)
+    flags = [(text,) for text in options["flags"].split("/")] if "flags" in options else [(), ()]
+    return CastOptions(
+        options.get("zone", "UTC"),
+        options.get("pattern"),
+        options.get("unit"),
+        "round" in options,
+        SEPARATORS[options.get("decimal", "point")],
+        SEPARATORS[options.get("grouping", "")],
+        *flags,
+    )
 
 
 @pytest.fixture(scope="module")

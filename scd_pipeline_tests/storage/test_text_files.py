@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.deliveries.json_files import nested_columns
@@ -336,6 +337,30 @@ def test_names_of_nested_json_fields_are_in_the_declared_encoding(spark: SparkSe
     channel = Feed(str(path), options={"encoding": "windows-1252"})
     (nested,) = nested_columns(spark, channel, [str(path)], ["preis €"]).values()
     assert nested.simpleString() == "struct<in €:string>"
+
+
+@pytest.mark.rule("S26")
+def test_declared_separators_are_those_of_text_but_not_of_numbers_in_json(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(
+        '{"id": "1", "n": "1.234,5", "is_on": "J"}\n{"id": "2", "n": 1.5, "is_on": "N"}\n{"id": "3", "n": "1.5"}\n'
+        '{"id": "4", "is_on": "j"}\n'
+    )
+    columns = {"n": Column(decimal=",", grouping="."), "is_on": Column(true_values="J", false_values="N")}
+    attributes = {
+        "n": Attribute(2, "decimal(10,2)", missing="null"),
+        "is_on": Attribute(2, "boolean", missing="null"),
+    }
+    source = Source("crm", feed=Feed(format="json"), columns=columns, bad_row_limit=1.0)
+    warehouse = Warehouse(spark, tmp_path / "warehouse")
+    ingest_and_apply(warehouse, Dimension("dim_c", "id", attributes, source), [Delivery("crm", "a", at=AT, path=path)])
+    rows = warehouse.table("dim_c").read().select("id", "n", "is_on").collect()
+    assert sorted(map(tuple, rows)) == [("1", Decimal("1234.50"), True), ("2", Decimal("1.50"), False)]
+    bad = warehouse.table("dim_c_changes").read().where("_kind = 'bad'").select("_bad_reason").collect()
+    assert sorted(row[0] for row in bad) == [
+        "is_on: cannot cast 'j' to boolean, written as J or N",
+        "n: cannot cast '1.5' to decimal(10,2), written as 1.234,5",
+    ]
 
 
 SKIPPED: dict[str, tuple[dict[str, int], bytes, Rows]] = {

@@ -35,6 +35,9 @@ owner two: is provided by crm and web; name only one of them, in `source` of the
 columns other's: city belongs to source crm; move it to `sources.crm.columns`, or declare web as the source of city
 
 # CONFLICTING_OPTIONS
+grouping by the decimal separator: '.' is the decimal separator too; declare the other one, such as `decimal: ","`, or
+  remove it
+one text for true and false: 'X' is in `true_values` too; keep one: true or false
 placeholder of both kinds: 'b' is in `not_provided_values` too; keep one: no value, or the value NULL
 retired but not missing: a retired attribute is no longer read; remove either `missing` or `retired`
 required and NULL where missing: a required attribute cannot become NULL; remove either `missing` or `required`
@@ -237,6 +240,9 @@ folder without declarations: the folder has no declarations; put the declaration
 # NOT_ALLOWED
 reader option encoding: 'windows-1250' is not an encoding that is read here; write one of utf-8, windows-1252,
   iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le, utf-32
+decimal separator unknown: ';' is not allowed; allowed: ., ,
+grouping of several characters: ', ' cannot separate groups of digits; write one character in quotes, such as ".", ","
+  or " "
 reader option maxColumns: 'many' is not a number of columns; write a whole number as text, such as "30000"
 missing with an unknown choice: 'not_there' is not allowed; allowed: reject, not_provided, null
 on_bad_value with an unknown choice: 'NULL!' is not allowed; allowed: quarantine, null
@@ -282,6 +288,9 @@ format of a key that is a number: a format reads text as a date or a time, and c
   declare code as date or timestamp or timestamp_ntz
 format with a zone for a type without one: X reads a zone, and day is of type timestamp_ntz, which has none; omit it,
   or declare day as timestamp
+separators of a text: a separator is part of a number, and n is of type string; remove it, or declare n as a
+  number
+true values of a text: the texts mean true, and n is of type string; remove them, or declare n as boolean
 versions of csv: csv has no versions; write delta, or remove `versions`
 partition of csv: csv has no partitions that can be relied on; write delta or parquet, or remove `partition`
 ties by deletes that are not declared: no row of this feed is a delete; name their condition in `deletes`, or remove
@@ -303,6 +312,7 @@ sign-off at a time of day: '2024-01-31 12:00:00' is not a date; write a date suc
 two dimensions in a file: 2 dimensions are declared where one is expected; name a file that declares one dimension
 
 # OPTION_REQUIRED
+true values alone: requires `false_values`; declare `false_values` too
 sequence of a snapshot: a snapshot contains each entity once unless its rows have times; name their column in
   `effective_at`, or remove `sequence`
 versions without path: requires the `path` of a table; give the table's `path`
@@ -425,8 +435,8 @@ unknown attribute option: 'typ' is not an option here; did you mean type? allowe
 unknown attribute option without a hint: 'colour' is not an option here; allowed: <an attribute's options>
 unknown source option: 'retire_gard' is not an option here; did you mean retire_guard? allowed: <a source's options>
 unknown option: 'busines_key' is not an option here; did you mean business_key? allowed: <a dimension's options>
-column unknown option: 'form' is not an option here; did you mean format? allowed: from, format, unit, round,
-  expression, default, not_provided_values, null_values
+column unknown option: 'form' is not an option here; did you mean format? allowed: from, format, unit, round, decimal,
+  grouping, true_values, false_values, expression, default, not_provided_values, null_values
 scope of feed: 'scope' is not an option here; allowed: <a feed's options>
 
 # UNQUOTED_TEXT

@@ -220,6 +220,38 @@ SNAPSHOT |     snapshot: |     columns: {city: {default: 3}}\n    snapshot:
 SNAPSHOT |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
 5 | sources.crm.columns.birthday.default | INVALID_DEFAULT
 
+# decimal separator unknown
+SNAPSHOT | \nattributes: | \n    columns: {n: {decimal: ";"}}\nattributes:\n  n: {scd: 2, type: double}
+6 | sources.crm.columns.n.decimal | NOT_ALLOWED
+
+# grouping of several characters
+SNAPSHOT | \nattributes: | \n    columns: {n: {grouping: ", "}}\nattributes:\n  n: {scd: 2, type: double}
+6 | sources.crm.columns.n.grouping | NOT_ALLOWED
+
+# grouping by a digit
+SNAPSHOT | \nattributes: | \n    columns: {n: {grouping: "0"}}\nattributes:\n  n: {scd: 2, type: double}
+6 | sources.crm.columns.n.grouping | NOT_ALLOWED
+
+# grouping by the decimal separator
+SNAPSHOT | \nattributes: | \n    columns: {n: {grouping: "."}}\nattributes:\n  n: {scd: 2, type: double}
+6 | sources.crm.columns.n.grouping | CONFLICTING_OPTIONS
+
+# separators of a text
+SNAPSHOT | \nattributes: | \n    columns: {n: {decimal: ","}}\nattributes:\n  n: {scd: 2, type: string}
+6 | sources.crm.columns.n.decimal | NOT_APPLICABLE
+
+# true values alone
+SNAPSHOT | \nattributes: | \n    columns: {n: {true_values: J}}\nattributes:\n  n: {scd: 2, type: boolean}
+6 | sources.crm.columns.n.true_values | OPTION_REQUIRED
+
+# one text for true and false
+SNAPSHOT | \nattributes: | \n    columns: {n: {true_values: X, false_values: X}}\nattributes:\n  n: {scd: 2, type: bool}
+6 | sources.crm.columns.n.false_values | CONFLICTING_OPTIONS
+
+# true values of a text
+SNAPSHOT | \nattributes: | \n    columns: {n: {true_values: J, false_values: N}}\nattributes:\n  n: 2
+6 | sources.crm.columns.n.true_values | NOT_APPLICABLE
+
 # reader option encoding
 SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {encoding: windows-1250}}
 5 | sources.crm.snapshot.options.encoding | NOT_ALLOWED

@@ -81,6 +81,7 @@ _REJECTED_SURROGATES = {
     "identity": "gives other keys after a rebuild, so facts would store keys that no longer exist",
 }
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _NEVER_ROUNDED = {"boolean", "binary"}
 
 
@@ -344,6 +345,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
                 problem = f"{short_repr(column.default)} does not fit type {data_type.ddl()}"
                 errors.add("INVALID_DEFAULT", f"{field}.default", problem, f"give {expected}")
             _check_conversion(errors, field, column, name, data_type)
+            _check_text_form(errors, field, column, name, data_type)
 
 
 def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: str, data_type: DataType) -> None:
@@ -368,6 +370,18 @@ def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: 
         errors.add(
             "NOT_APPLICABLE", f"{field}.round", problem, "remove it, or declare a number, a date, a time or text"
         )
+
+
+def _check_text_form(errors: ErrorCollector, field: str, column: Column, name: str, data_type: DataType) -> None:
+    """Check that separators read a number, and texts of flags a boolean."""
+    has_separators = column.decimal != "." or column.grouping
+    if has_separators and not isinstance(data_type, Decimal) and data_type.ddl() not in _NUMBERS:
+        option = "grouping" if column.grouping else "decimal"
+        problem = f"a separator is part of a number, and {name} is of type {data_type.ddl()}"
+        errors.add("NOT_APPLICABLE", f"{field}.{option}", problem, f"remove it, or declare {name} as a number")
+    if column.true_values and data_type.ddl() != "boolean":
+        problem = f"the texts mean true, and {name} is of type {data_type.ddl()}"
+        errors.add("NOT_APPLICABLE", f"{field}.true_values", problem, f"remove them, or declare {name} as boolean")
 
 
 def _check_column_source(errors: ErrorCollector, field: str, source: Source, name: str, draft: Dimension) -> None:

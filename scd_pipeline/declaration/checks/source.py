@@ -433,10 +433,34 @@ def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | No
         )
     errors.unique(f"{path}.from", [name.casefold() for name in draft.from_])
     _check_time_reading(errors, path, draft.format, draft.unit)
+    _check_number_form(errors, path, draft)
+    _check_flags(errors, path, draft)
     for value in sorted(set(draft.not_provided_values) & set(draft.null_values)):
         problem = f"{short_repr(value)} is in `not_provided_values` too"
         errors.add("CONFLICTING_OPTIONS", f"{path}.null_values", problem, "keep one: no value, or the value NULL")
     return draft
+
+
+def _check_number_form(errors: ErrorCollector, path: str, column: Column) -> None:
+    """Check that the separators of a number cannot be confused with each other or with its digits."""
+    errors.choice(f"{path}.decimal", column.decimal, (".", ","))
+    field, grouping = f"{path}.grouping", column.grouping
+    if len(grouping) > 1 or grouping.isalnum() or grouping in ("+", "-"):
+        problem = f"{short_repr(grouping)} cannot separate groups of digits"
+        errors.add("NOT_ALLOWED", field, problem, 'write one character in quotes, such as ".", "," or " "')
+    elif grouping == column.decimal:
+        problem = f"{short_repr(grouping)} is the decimal separator too"
+        errors.add("CONFLICTING_OPTIONS", field, problem, 'declare the other one, such as `decimal: ","`, or remove it')
+
+
+def _check_flags(errors: ErrorCollector, path: str, column: Column) -> None:
+    """Check that texts have a meaning each, and that both true and false have a text."""
+    for option, other in (("true_values", "false_values"), ("false_values", "true_values")):
+        if getattr(column, option) and not getattr(column, other):
+            errors.add("OPTION_REQUIRED", f"{path}.{option}", f"requires `{other}`", f"declare `{other}` too")
+    for value in sorted(set(column.true_values) & set(column.false_values)):
+        problem = f"{short_repr(value)} is in `true_values` too"
+        errors.add("CONFLICTING_OPTIONS", f"{path}.false_values", problem, "keep one: true or false")
 
 
 def _check_pattern(errors: ErrorCollector, field: str, pattern: str | None) -> None:
