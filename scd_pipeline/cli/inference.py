@@ -20,7 +20,7 @@ from scd_pipeline.texts import pluralize
 
 _SAMPLE_ROWS = 10_000
 _SEPARATORS = (",", ";", "\t", "|")
-_CONTACT = re.compile(r"e?mail|phone|mobile|fax", re.IGNORECASE)
+_CONTACT = re.compile(r"e?mail|phone|telefon|mobile|fax", re.IGNORECASE)
 """Names of attributes whose latest value alone is of use, and which are personal."""
 _POST_CODE = re.compile(r"(?:^|[\W_])(?:plz|zip)(?:$|[\W_])|post(?:al)?[\W_]?code|postleitzahl", re.IGNORECASE)
 """Names of post codes: one that is not the first column describes an entity, even if it is unique in a sample."""

@@ -32,7 +32,7 @@ _FORMATS = tuple(day + clock for day, clock in product(_DAYS, _CLOCKS))
 """Spark's patterns of dates and times that need a declared format, the stricter ones first."""
 _LETTERS = re.compile(r"'(?P<text>[^']*)'|(?P<letter>[yMdHms])(?P=letter)*|.")
 IDENTIFIER = re.compile(
-    r"(?i:(?:^|[\W_])(?:id|key|no|number|nr|num|nummer|code|uuid)$|[^\W\d_](?:nr|num|nummer|number|code)$)"
+    r"(?i:(?:^|[\W_])(?:id|key|no|number|nr|num|nummer|code|uuid)\W*$|[^\W\d_](?:nr|num|nummer|number|code)\W*$)"
     r"|[a-z0-9](?:I[dD]|Key|No|U[uU][iI][dD])$|(?i:[bcdfghjkmnprstvwxz](?:id|no|key)$)"
 )
 """Names of columns that identify something: `id`, `event_id`, `eventId` and `custid`, but not `paid`."""

@@ -183,9 +183,10 @@ def test_an_identifier_is_neither_a_date_nor_a_number_with_separators(values: tu
     assert guess("a.csv", "\n".join(["kundennr", *values])).business_key[0].type == expected
 
 
-def test_a_fact_reads_a_date_in_its_form() -> None:
-    fact = guess_fact_of_cities("visit_id,zip,visited_at\n1,1,31.12.2024\n2,1,01.01.2025\n")
+def test_a_fact_reads_dates_and_numbers_in_their_form() -> None:
+    fact = guess_fact_of_cities("visit_id;zip;visited_at;coins\n1;1;31.12.2024;1.234,50\n2;1;01.01.2025;0,00\n")
     assert (fact.event_time, fact.source.column("visited_at").format) == ("visited_at", "dd.MM.yyyy")
+    assert (dict(fact.measures), fact.source.column("coins").decimal) == ({"coins": "decimal(18,2)"}, ",")
 
 
 NUMBERS = """
@@ -244,6 +245,8 @@ KEYS = """
 | is_main,shop            | true,a; false,a; true,b              | {shop: string, is_main: boolean}      |
 | name,customer_id        | a,1; b,2                             | {customer_id: int}                    |
 | name,custno             | a,1; b,2                             | {custno: int}                         |
+| Name,Kunden-Nr.         | a,1; b,2                             | {kunden_nr: int}                      |
+| Name,Telefon            | a,1; b,2                             | {Name: string}                        |
 | name,paid               | a,1; b,2                             | {name: string}                        |
 | city,name,zip           | x,a,1010; x,b,1020                   | {name: string}                        |
 | zip,name                | 1010,a; 1020,b                       | {zip: int}                            |
