@@ -240,7 +240,7 @@ folder without declarations: the folder has no declarations; put the declaration
 # NOT_ALLOWED
 reader option encoding: 'windows-1250' is not an encoding that is read here; write one of utf-8, windows-1252,
   iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le, utf-32
-decimal separator unknown: ';' is not allowed; allowed: ., ,
+decimal separator unknown: ';' is not a decimal separator; write "," or "."
 grouping of several characters: ', ' cannot separate groups of digits; write one character in quotes, such as ".", ","
   or " "
 reader option maxColumns: 'many' is not a number of columns; write a whole number as text, such as "30000"

@@ -443,7 +443,9 @@ def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | No
 
 def _check_number_form(errors: ErrorCollector, path: str, column: Column) -> None:
     """Check that the separators of a number cannot be confused with each other or with its digits."""
-    errors.choice(f"{path}.decimal", column.decimal, (".", ","))
+    if column.decimal not in (".", ","):
+        problem = f"{short_repr(column.decimal)} is not a decimal separator"
+        errors.add("NOT_ALLOWED", f"{path}.decimal", problem, 'write "," or "."')
     field, grouping = f"{path}.grouping", column.grouping
     if len(grouping) > 1 or grouping.isalnum() or grouping in ("+", "-"):
         problem = f"{short_repr(grouping)} cannot separate groups of digits"
