@@ -120,17 +120,18 @@ def maintenance_schedules(
     ]
 
 
-def backfill_sensor(dimension: Dimension, job: dg.JobDefinition) -> dg.SensorDefinition:
-    """Return the sensor that compacts a table once after each backfill, which replaces many rows.
+def backfill_sensor(dimension: Dimension) -> dg.SensorDefinition:
+    """Return the sensor that runs the maintenance of a table once after each backfill, which replaces many rows.
 
-    Backfills that ended before the first tick are ignored.
+    Backfills that ended before the first tick are ignored. The sensor names the job: Dagster copies a sensor that
+    refers to a job with resources, and each copy prints a warning of a beta parameter, which is not set.
     """
     table = dimension.name
     targets = {f"{dagster_name(table)}_job", *dimension.table_names}
 
     @dg.sensor(
         name=f"{maintenance_op_name(table)}_after_backfill",
-        job=job,
+        job_name=maintenance_job_name(table),
         minimum_interval_seconds=60,
         description=f"Runs OPTIMIZE and VACUUM on {table} after a backfill has loaded it.",
     )

@@ -214,7 +214,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         ]
         sensors: list[Any] = [arrival_sensor(dimension, job)]
         if dimension.has_windows:
-            sensors.append(backfill_sensor(dimension, maintenance))
+            sensors.append(backfill_sensor(dimension))
         if fact:
             sensors.append(automation_sensor(fact) if self.fact_automation else rekey_sensor(fact, job))
         return dg.Definitions(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import dagster as dg
 import pytest
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 
-from scd_pipeline.components import ScdDimension
-from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job
+from scd_pipeline.components import ScdDimension, WarehouseResource
+from scd_pipeline.components.maintenance import backfill_sensor
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source
 from scd_pipeline_tests.semantics.specification import requirement
 
@@ -64,7 +66,7 @@ def backfill(number: int, *assets: str, ended_at: float, status: str = "COMPLETE
 @pytest.mark.parametrize("status", ["COMPLETED_SUCCESS", "COMPLETED_FAILED", "CANCELED"])
 def test_a_table_is_compacted_once_after_a_backfill_of_any_of_its_assets(name: str, status: str) -> None:
     """However many runs it had. A backfill of another table, and one from before the first tick, are ignored."""
-    sensor = backfill_sensor(PLAYER, maintenance_job(PLAYER))
+    sensor = backfill_sensor(PLAYER)
     with dg.DagsterInstance.ephemeral() as instance:
 
         def tick(cursor: str | None) -> dg.SensorResult:
@@ -89,3 +91,15 @@ def test_a_table_is_compacted_once_after_a_backfill_of_any_of_its_assets(name: s
 def test_only_a_table_with_windows_has_the_sensor() -> None:
     sensors = {sensor.name for sensor in ScdDimension().definitions(DECLARED).sensors or ()}
     assert {name for name in sensors if "backfill" in name} == {"maintain_dim_player_after_backfill"}
+
+
+@pytest.mark.parametrize("fact_automation", [False, True])
+def test_dagster_warns_of_nothing_that_the_component_defines(fact_automation: bool) -> None:
+    """Dagster resolves jobs and sensors for each run; it would copy a sensor that refers to a job with resources."""
+    resources = dg.Definitions(resources={"warehouse": WarehouseResource(path="/warehouse")})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        component = ScdDimension(fact_automation=fact_automation)
+        repository = dg.Definitions.merge(component.definitions(DECLARED), resources).get_repository_def()
+    sensor = repository.get_sensor_def("maintain_dim_player_after_backfill")
+    assert repository.get_job(sensor.job_name).name == "maintain_dim_player_job"
