@@ -128,10 +128,11 @@ dist: setup ## Build the wheel into dist/
 	@ls dist/*.whl
 
 .PHONY: docs
-docs: setup $(DOCS_STAMP) ## Generate docs/semantics.md and docs/requirements.md, and build the documentation site into site/
+docs: setup $(DOCS_STAMP) ## Generate pages and references from code, and build the documentation site into site/
 	$(PY) -m scd_pipeline_tests.semantics.page
 	$(PY) -m scd_pipeline_tests.semantics.requirements.page
 	$(PY) -m scd_pipeline.declaration.schema > docs/reference/declaration.schema.json
+	$(PY) -m scd_pipeline_tests.docs.commands
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs --quiet build --strict
 	@echo "open site/index.html"
 

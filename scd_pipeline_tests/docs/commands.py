@@ -1,13 +1,14 @@
-"""References generated from the code: `python -m scd_pipeline_tests.docs.commands commands|errors|environment`.
+"""Write the references that are generated from the code into the pages: `python -m scd_pipeline_tests.docs.commands`.
 
 The only module of the documentation's tests that depends on the library of the command line.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import click
 
@@ -15,8 +16,11 @@ from scd_pipeline.cli import app
 from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES, DECLARATION_WARNINGS
 from scd_pipeline.environment import Environment
 from scd_pipeline.exit_codes import ExitCode
+from scd_pipeline_tests.docs.blocks import ROOT
 
 WIDTH = 80
+_SPECIAL = re.compile(r"`[^`]*`|<")
+"""A span of code, or the beginning of an HTML tag outside of one."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -42,13 +46,13 @@ def names() -> list[str]:
 
 def reference() -> str:
     """Return the help texts of all commands as Markdown."""
-    return "\n".join(f"## scd {name}\n\n```text\n{_help(name)}\n```\n" for name in names())
+    return "\n\n".join(f"### scd {name}\n\n```text\n{_help(name)}\n```" for name in names())
 
 
 def errors() -> str:
     """Return the codes of all errors, with problem and fix, and those of the rules of declarations, as Markdown."""
     conditions = [
-        f"## {code}\n\n{_text(condition.problem)}.\n\nFix: {_text(condition.fix)}."
+        f"## {code}\n\n{escape(condition.problem)}.\n\nFix: {escape(condition.fix)}."
         for code, condition in sorted(CONDITIONS.items())
     ]
     rules = [f"| `{code}` | {rule} |" for code, rule in sorted(DECLARATION_RULES.items())]
@@ -74,14 +78,48 @@ def exit_codes() -> str:
     return "\n".join(["| code | meaning |", "| --- | --- |", *rows])
 
 
-def _text(text: str) -> str:
-    return text.replace("<", "&lt;")
+REFERENCES: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "commands": ("cli.md", reference),
+    "environment": ("cli.md", environment),
+    "exit codes": ("cli.md", exit_codes),
+    "errors": ("errors.md", errors),
+}
+"""For each reference its page in `docs/reference`, and the function that generates it."""
+
+
+def page_text(name: str) -> str:
+    """Return the text of the page with a reference."""
+    return _page(name).read_text(encoding="utf-8")
+
+
+def reference_block(name: str) -> str:
+    """Return a reference between the comments around it in its page."""
+    _, generate = REFERENCES[name]
+    return f"<!-- generated: {name} -->\n\n{generate()}\n\n<!-- end of {name} -->"
+
+
+def write() -> None:
+    """Replace each reference in its page."""
+    for name in REFERENCES:
+        pattern = re.compile(rf"<!-- generated: {name} -->.*?<!-- end of {name} -->", re.DOTALL)
+        text = reference_block(name)
+        _page(name).write_text(pattern.sub(lambda _, text=text: text, page_text(name)), encoding="utf-8")
+
+
+def _page(name: str) -> Path:
+    page, _ = REFERENCES[name]
+    return ROOT / "docs" / "reference" / page
+
+
+def escape(text: str) -> str:
+    """Return a text whose `<` outside of code begin no HTML tag."""
+    return _SPECIAL.sub(lambda match: "&lt;" if match[0] == "<" else match[0], text)
 
 
 def _help(name: str) -> str:
-    root = click.Context(app.scd, info_name="scd")
-    return click.Context(app.scd.commands[name], parent=root, info_name=name, max_content_width=WIDTH).get_help()
+    root = click.Context(app.scd, info_name="scd", **app.scd.context_settings)
+    return click.Context(app.scd.commands[name], parent=root, info_name=name, terminal_width=WIDTH).get_help()
 
 
 if __name__ == "__main__":
-    print({"commands": reference, "errors": errors, "environment": environment}[sys.argv[1]]())
+    write()

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: generated content and links in the pages of the site.
+"""Hooks of MkDocs: links in the pages of the site.
 
 This module is loaded in the environment of the site, which has neither Spark nor this package's dependencies.
 """
@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import logging
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-GENERATED = re.compile(r"^<!-- (commands|errors|environment) -->$", flags=re.MULTILINE)
-"""A marker in a page for content generated from the code: help texts, error codes, variables."""
-
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tests|examples|benchmarks)/[^)#]+)\)")
 """A link to a file of the repository that is not a page of the site."""
 
@@ -22,24 +18,15 @@ log = logging.getLogger("mkdocs.hooks.site")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Insert content generated from the code, and name files of the repository instead of linking to them.
+    """Name files of the repository instead of linking to them.
 
     The Markdown itself is a part of the site too: `llms.txt` links to it.
     """
-    markdown = GENERATED.sub(lambda marker: _generated(marker[1]), markdown)
     markdown = OUTSIDE.sub(lambda link: _file_title(link, page.file.src_uri), markdown)
     copy = Path(config["site_dir"]) / page.file.src_uri
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(markdown, encoding="utf-8")
     return markdown
-
-
-def _generated(content: str) -> str:
-    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "scd_pipeline_tests.docs.commands", content]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        log.warning("%s failed: %s", " ".join(command), done.stderr)
-    return done.stdout
 
 
 def _file_title(link: re.Match[str], page: str) -> str:

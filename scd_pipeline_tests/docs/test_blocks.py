@@ -138,9 +138,16 @@ def test_a_command_in_the_text_exists(page: Path) -> None:
     assert set(mentioned) <= set(commands.names())
 
 
-def test_the_page_of_the_command_line_has_all_exit_codes() -> None:
-    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-    assert f"## Exit codes\n\n{commands.exit_codes()}\n\n" in page
+@pytest.mark.parametrize("name", commands.REFERENCES)
+def test_a_reference_in_a_page_is_the_one_that_the_code_generates(name: str) -> None:
+    assert commands.reference_block(name) in commands.page_text(name), "run python -m scd_pipeline_tests.docs.commands"
+
+
+def test_a_reference_is_valid_markdown_of_the_width_of_the_help_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal decides nothing, and `<` outside of code is no HTML tag."""
+    monkeypatch.setenv("COLUMNS", "200")
+    assert max(map(len, commands.reference().splitlines())) <= commands.WIDTH
+    assert commands.escape("<a> and `<b>`") == "&lt;a> and `<b>`"
 
 
 def test_python_is_executed_here_or_elsewhere() -> None:
