@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.csv_files import summarize_field_counts
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.json_files import indentation_hint
+from scd_pipeline.deliveries.json_files import document_hint
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.errors import BatchRejected
 
-_EXPLANATIONS = {"csv": summarize_field_counts, "json": indentation_hint}
+_EXPLANATIONS = {"csv": summarize_field_counts, "json": document_hint, "debezium": document_hint}
 _MAX_EXPLAINED = 10
 """The number of deliveries of each source to explain."""
 

@@ -54,6 +54,13 @@ _ESCAPED = {"\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f", "\\\\": "\\", '\
 _NO_SEPARATOR, _NO_QUOTE = "\ue000", "\ue001"
 _BYTE_ORDER_MARK = "\ufeff"
 _BLOCK, _NUMBER, _PART, _BREAK, _LINE = "_block", "_number", "_part", "_break", "_line"
+_FEWER, _MORE = "fewer", "more"
+_ENDS = {
+    _FEWER: " because the header ends with the separator {!r}; remove it there, or end each line with it too",
+    _MORE: " because each of them ends with the separator {!r}; remove it there, or end the header with it too",
+}
+_EXAMPLES = 3
+"""The number of lines that the summary of field counts names."""
 # Kinds of lines that Spark's own reader may change or drop, by the sort of care that they need.
 _PARTIAL, _DROPPED, _IRREGULAR = "partial", "dropped", "irregular"
 # With another option Spark's reader and its parser of one record may differ.
@@ -271,7 +278,7 @@ class CsvDialect(TextOptions):
     def field_count_problem(self, text: Column, columns: int) -> Column:
         """Return the problem of a record that does not have one field for each column."""
         fields = self.count_fields(text)
-        relation = F.when(fields < columns, "fewer").otherwise("more")
+        relation = F.when(fields < columns, _FEWER).otherwise(_MORE)
         counts = F.concat(F.lit(" fields than the header ("), fields.cast("string"), F.lit(f", not {columns})"))
         return F.concat(F.lit("the line has "), relation, counts)
 
@@ -462,26 +469,49 @@ def _display(file: str) -> str:
 def summarize_field_counts(spark: SparkSession, channel: Snapshot | Feed, path: str) -> str:
     """Return how many records of CSV files have fewer fields than the header and how many have more; empty if none.
 
-    It reads the files again, to explain the rejection of a delivery.
+    The text names the first of them, and the separator at the end of each, or of the header, if it is the reason. The
+    files are read again, to explain the rejection of a delivery.
     """
     layout = scan_csv(spark, channel, [path])[path]
     dialect, text = CsvDialect.declared(channel).fitted(layout), F.col(TEXT)
     if dialect.is_wide:
         return ""
     columns, fields = len(dialect.field_names(layout.header)), dialect.count_fields(text)
-    first = F.min(F.struct(FILE, _NUMBER)).alias("first")
-    relation = F.when(fields < columns, "fewer").when(fields > columns, "more").alias("relation")
-    records = _records(spark, dialect, [path]).where(dialect.is_whole(text)).select(FILE, _NUMBER, relation)
-    rows = records.where("relation IS NOT NULL").groupBy("relation").agg(F.count(F.lit(1)).alias("lines"), first)
-    return " and ".join(_field_count_summary(row, columns, path) for row in rows.orderBy("relation").collect())
+    relation = F.when(fields < columns, _FEWER).when(fields > columns, _MORE)
+    has_last_empty = text.endswith(dialect.separator) & (fields == columns + 1)
+    lacks_last_empty = F.lit(layout.header.endswith(dialect.separator)) & (fields == columns - 1)
+    records = _records(spark, dialect, [path]).where(dialect.is_whole(text))
+    records = records.select(
+        *(FILE, _NUMBER, fields.alias("fields"), relation.alias("relation")),
+        (has_last_empty | lacks_last_empty).alias("differs_at_end"),
+    ).where("relation IS NOT NULL")
+    rank = F.row_number().over(Window.partitionBy("relation").orderBy(FILE, _NUMBER))
+    example = F.when(rank <= _EXAMPLES, F.struct(FILE, _NUMBER, "fields"))
+    rows = (
+        records.withColumn("example", example)
+        .groupBy("relation")
+        .agg(
+            F.count(F.lit(1)).alias("lines"),
+            F.array_sort(F.collect_list("example")).alias("examples"),
+            F.bool_and("differs_at_end").alias("differ_at_end"),
+        )
+        .orderBy("relation")
+    )
+    return ", and ".join(_field_count_summary(row, columns, dialect.separator, path) for row in rows.collect())
 
 
-def _field_count_summary(row: Row, columns: int, path: str) -> str:
-    verb = "has" if row["lines"] == 1 else "have"
-    file, number = _display(normalize_uri(row["first"][FILE])), row["first"][_NUMBER]
-    first = f"line {number}" if file == normalize_path(path) else f"line {number} of {file}"
-    lines = f"{pluralize(row['lines'], 'line')} {verb}"
-    return f"{lines} {row['relation']} than the {columns} fields of the header ({first})"
+def _field_count_summary(row: Row, columns: int, separator: str, path: str) -> str:
+    lines = f"{pluralize(row['lines'], 'line')} {'has' if row['lines'] == 1 else 'have'}"
+    examples = [_field_count_example(example, path) for example in row["examples"]]
+    examples += ["..."] if row["lines"] > len(examples) else []
+    reason = _ENDS[row["relation"]].format(separator) if row["differ_at_end"] else ""
+    return f"{lines} {row['relation']} than the {columns} fields of the header ({', '.join(examples)}){reason}"
+
+
+def _field_count_example(example: Row, path: str) -> str:
+    file = _display(normalize_uri(example[FILE]))
+    line = f"line {example[_NUMBER]}" if file == normalize_path(path) else f"line {example[_NUMBER]} of {file}"
+    return f"{line} has {example['fields']}"
 
 
 # -- Lines and records

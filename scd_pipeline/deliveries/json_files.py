@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -27,7 +27,7 @@ from scd_pipeline.deliveries.text_files import (
 from scd_pipeline.expressions import quote_name
 
 _NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
-_INDENTED = 'the lines are parts of one indented document; declare `options: {multiLine: "true"}` in the channel'
+_ONE_DOCUMENT = 'each file is one document of several lines; declare `options: {multiLine: "true"}` in the channel'
 _TAGGED, _OBJECTS, _OBJECT, _POSITION = "_tagged", "_objects", "_object", "_position"
 _SINGLE, _MANY = "_single", "_many"
 _NAME, _VALUE, _REPEATED = "_name", "_value", "_repeated"
@@ -175,14 +175,27 @@ def _value(token: Column, data_type: T.DataType) -> Column:
     return json_text.to_text(token)
 
 
-def indentation_hint(spark: SparkSession, channel: Snapshot | Feed, path: str) -> str:
-    """Return the reason if the lines of JSON files are parts of an indented document; otherwise empty."""
+def document_hint(spark: SparkSession, channel: Snapshot | Feed, path: str) -> str:
+    """Return the reason if lines of JSON files are parts of a document, such as an indented one; otherwise empty.
+
+    A bracket alone on a line shows it, even if the document is incomplete; otherwise the files are parsed as documents.
+    """
     options = TextOptions(declared_options(channel))
-    if options.is_on("multiline") or options.is_wide:
+    if options.is_on("multiline") or options.is_wide or _has_only_objects(spark, options, path):
         return ""
     brackets = F.trim(F.col(TEXT), F.lit(" \t\r")).isin("[", "{")
-    is_indented = not read_lines(spark, options, [path]).where(brackets).isEmpty()
-    return _INDENTED if is_indented else ""
+    has_bracket_line = not read_lines(spark, options, [path]).where(brackets).isEmpty()
+    documents = replace(options, options={**options.options, "multiline": "true"})
+    return _ONE_DOCUMENT if has_bracket_line or _has_only_objects(spark, documents, path) else ""
+
+
+def _has_only_objects(spark: SparkSession, options: TextOptions, path: str) -> bool:
+    """Return whether each text of JSON files is one object or an array of objects, except for blank ones."""
+    texts = _texts(spark, options, [path]).where(~is_blank(F.col(TEXT)))
+    tagged = texts.select(json_text.tag_values(F.when(F.is_valid_utf8(TEXT), F.col(TEXT))).alias(_TAGGED))
+    row = T.StructType([T.StructField(LINE, T.StringType())])
+    parsed = _with_parsed(tagged, row, options.parser_options()).withColumn(_OBJECTS, _objects())
+    return parsed.where(_valid_objects(options).isNull()).isEmpty()
 
 
 def _texts(spark: SparkSession, options: TextOptions, paths: Sequence[str]) -> DataFrame:
