@@ -112,8 +112,8 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "COLUMN_MISSING": Condition(
         "columns are missing: {missing}; it has {existing}; expected every declared column",
-        "deliver the columns; declare `missing: not_provided` or `missing: null` for an attribute that may be missing, "
-        "and for a measure an `expression` such as NULL in `columns` of the source",
+        "{nested}deliver the columns; declare `missing: not_provided` or `missing: null` for an attribute that may be "
+        "missing, and for a measure an `expression` such as NULL in `columns` of the source",
     ),
     "EXPRESSION_FAILED": Condition(
         "an expression of the declaration fails for a row ({error}); expected a result for every row",

@@ -31,7 +31,7 @@ class ColumnMapping:
     Attributes:
         fields: All columns of the delivery. (The schema of a frame costs another analysis by Spark.)
         provided: The attributes that the delivery provides.
-        missing: The required columns that it lacks.
+        missing: The columns that it lacks, as text, by the required key column, attribute or column of the channel.
         undeclared: Its columns that the declaration does not name.
         has_lines: Whether it has the columns `_scd_line` and `_scd_problem`, for records that do not parse.
         columns: The column or expression, and its type, of each key column, each provided attribute and each column of
@@ -49,7 +49,7 @@ class ColumnMapping:
 
     fields: tuple[T.StructField, ...]
     provided: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: Mapping[str, str]
     undeclared: tuple[str, ...]
     has_lines: bool = False
     columns: Mapping[str, _TypedColumn] = field(default_factory=dict)
@@ -167,14 +167,14 @@ def map_columns(
     types = {field.name.lower(): field.dataType for field in own}
     delivered = _Delivered(source, types, expressions, RowFields.from_columns(fields))
     columns: dict[str, _TypedColumn] = {}
-    missing = []
+    missing: dict[str, str] = {}
     required = {**{name: source.column(name) for name in dimension.key_names}, **channel_columns(channel)}
     for name, declared in required.items():
         if (column := delivered.column(name, declared)) is None:
-            missing.append(delivered.missing_column(name, declared))
+            missing[name] = delivered.missing_column(name, declared)
         else:
             columns[name] = column
-    missing += [text for name, text in expressions.unresolved.items() if name in (DELETES, ROWS)]
+    missing |= {name: text for name, text in expressions.unresolved.items() if name in (DELETES, ROWS)}
     attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
     lacking, paths = set(), {}
     for attribute in attributes:
@@ -182,7 +182,7 @@ def map_columns(
         column = delivered.column(attribute.name, declared)
         rule = missing_rule(attribute, channel)
         if column is None and rule == "reject" and not _decides_by_row(delivered, channel):
-            missing.append(delivered.missing_column(attribute.name, declared))
+            missing[attribute.name] = delivered.missing_column(attribute.name, declared)
         elif column is None and rule != "not_provided":
             column = _null_column(declared)
             lacking.add(attribute.name)
@@ -201,7 +201,7 @@ def map_columns(
     return ColumnMapping(
         own,
         tuple(attribute.name for attribute in provided),
-        tuple(missing),
+        missing,
         undeclared_columns(names, source, channel, dimension),
         any(field.name == LINE for field in fields),
         columns,

@@ -14,7 +14,9 @@ from pyspark.sql import types as T
 from scd_pipeline.columns import ACTOR, CORRELATION_ID, EFFECTIVE_AT, REASON, SEQUENCE
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
+from scd_pipeline.deliveries.named_columns import named_columns
 from scd_pipeline.expressions import col
+from scd_pipeline.texts import join_names
 
 DELETES, ROWS = "_deletes", "_rows"
 """The names of a channel's conditions `deletes` and `rows` among the expressions of columns."""
@@ -32,7 +34,7 @@ class AnalyzedExpressions:
 
     Attributes:
         types: The type of each expression, by the attribute, key column or column of the channel that it computes.
-        unresolved: For each expression that names a column which the delivery lacks, that column and the expression.
+        unresolved: For each expression that names columns which the delivery lacks, these columns and the expression.
     """
 
     types: Mapping[str, T.DataType] = field(default_factory=dict)
@@ -183,9 +185,10 @@ def _analyze_separately(frame: DataFrame, expressions: Mapping[str, str]) -> Ana
                 raise
             parameters = error.getMessageParameters() or {}
             column = str(parameters.get("objectName") or parameters.get("fieldName")).replace("`", "")
+            others = named_columns(text) - {each.lower() for each in (*frame.columns, column, column.partition(".")[0])}
             label = column_label(name)
             expression = f"the expression of {label}" if label == name else f"`{label}`"
-            unresolved[name] = f"{column} (in {expression})"
+            unresolved[name] = f"{join_names([column, *sorted(others)])} (in {expression})"
     return AnalyzedExpressions(types, unresolved)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ from scd_pipeline.deliveries.expressions import (
 from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.guarded import with_guarded_expressions
 from scd_pipeline.deliveries.json_files import has_only_nulls, json_fields, nested_columns
+from scd_pipeline.deliveries.missing_columns import describe_existing_columns, nested_columns_fix
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.parquet_files import (
     NANOSECONDS,
@@ -62,7 +63,7 @@ from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import with_columns
 from scd_pipeline.frames import arrow_frame, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.texts import join_names, name_columns
+from scd_pipeline.texts import join_names
 
 _Item = TypeVar("_Item")
 _Read = TypeVar("_Read")
@@ -76,7 +77,6 @@ _NAMED_ERROR = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\
 _VALUE_STATES = ("22", "P0")
 # Errors of these states that no expression causes: of a record, in a mode of the reader that fails.
 _READER_ERRORS = ("MALFORMED_RECORD", "MALFORMED_CSV_RECORD")
-_TRIM = 'declare `options: {ignoreLeadingWhiteSpace: "true", ignoreTrailingWhiteSpace: "true"}` in the channel'
 _NANOSECONDS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _SERVER_STATES = ("", "08", "53", "57", "58", "HY", "XX")
 # pyarrow appends this to the error of a column of a pandas frame; the text before it repeats a value.
@@ -411,12 +411,7 @@ def _group(
             raise _Unreadable("EXPRESSION_TIME_ZONE", columns=join_names(names), zone=source.timezone)
     columns = map_columns(fields, source, first.channel, dimension, expressions, (*shape.unread, *reserved))
     if columns.missing:
-        file_format = first.channel.format if first.delivery.frame is None else None
-        raise _Unreadable(
-            "COLUMN_MISSING",
-            missing=", ".join(columns.missing),
-            existing=describe_existing_columns(columns, file_format),
-        )
+        raise _missing_columns(spark, members, columns, source)
     with _translate_read_errors("COLUMN_TYPE"):
         frame = with_content_hash(frame, columns)
         if is_guarded:
@@ -454,29 +449,23 @@ def _declared_columns(source: Source, channel: Snapshot | Feed, dimension: Dimen
     return tuple(StructField(name, StringType()) for name in {name.casefold(): name for name in names}.values())
 
 
-def describe_existing_columns(mapping: ColumnMapping, file_format: str | None) -> str:
-    """Return the names of the delivered columns that the declaration has too, and the number of the others.
-
-    The names of the others may be values: the first row of a CSV file without a header (S31). Other formats name their
-    columns. `file_format` is None for a frame, which may have been read from any file.
-    """
-    if file_format not in (None, "csv"):
-        return name_columns([field.name for field in mapping.fields]) or "none"
-    missing = {_folded(name) for name in mapping.missing}
-    names = [field.name for field in mapping.fields]
-    declared = [name for name in names if name not in mapping.undeclared or _folded(name) in missing]
-    others = len(names) - len(declared)
-    if file_format == "csv" and any(name != name.strip() for name in names):
-        return f"{len(names)} columns, some with blanks around their names; {_TRIM}"
-    if not others:
-        return ", ".join(names) or "none"
-    if not declared:
-        return f"none of the declared columns and {others} others; a CSV file needs a header"
-    return f"{', '.join(declared)} and {others} more"
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).casefold()
+def _missing_columns(
+    spark: SparkSession, members: Sequence[PendingDelivery], columns: ColumnMapping, source: Source
+) -> _Unreadable:
+    """Return the error of deliveries that lack columns, for a single one with those that are inside of others."""
+    first, fields = members[0], columns.fields
+    if len(members) == 1 and first.channel.is_json and _is_read_by_path(first):
+        with suppress(PySparkException, Py4JJavaError):  # the files have been read once; only the hint needs types
+            paths, names = [str(first.delivery.path)], [field.name for field in fields]
+            types = nested_columns(spark, first.channel, paths, names)
+            fields = tuple(StructField(field.name, types.get(field.name, field.dataType)) for field in fields)
+    file_format = first.channel.format if first.delivery.frame is None else None
+    return _Unreadable(
+        "COLUMN_MISSING",
+        missing=", ".join(columns.missing.values()),
+        existing=describe_existing_columns(columns, file_format),
+        nested=nested_columns_fix(list(columns.missing), fields, source, first.channel),
+    )
 
 
 def _with_column_mapping(
@@ -511,7 +500,7 @@ def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
     An empty feed changes nothing. An empty snapshot asserts that no entity exists, which the retire guard checks.
     """
     provided = [attribute.name for attribute in dimension.source_attributes(source.name) if attribute.is_delivered]
-    return ColumnMapping((), tuple(provided), (), ())
+    return ColumnMapping((), tuple(provided), {}, ())
 
 
 @contextmanager

@@ -113,6 +113,42 @@ def test_a_file_with_a_declared_column_twice_is_rejected(spark: SparkSession, tm
     assert rejected(intake)[0].details == {"columns": "phone and Phone"}
 
 
+@pytest.mark.rule("S20")
+def test_a_column_inside_of_another_is_named_with_the_declaration_that_reads_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In JSON and Parquet. All missing columns are named, also those of an expression, and no header is mentioned."""
+    files = {
+        "1": '{"customer": {"id": 1, "city": "Graz"}, "note": "x"}',
+        "2": '{"op": "c", "before": null, "after": {"id": 1, "city": "Graz"}}',
+        "3": '{"next": null, "value": [{"id": 1, "city": "Graz"}]}',
+        "4": '{"id": 1, "city": "Graz"}',
+    }
+    write(tmp_path, {f"{name}.json": text for name, text in files.items()})
+    pq.write_table(pa.table({"customer": [{"id": 1, "city": "Graz"}]}), tmp_path / "5.parquet")
+    problems: dict[str, tuple[object, str]] = {}
+    for file_format in ("json", "parquet"):
+        columns = {"address": Column(expression="concat(street, Number, id)")}
+        source = Source("crm", feed=Feed(format=file_format), columns=columns)
+        dimension = Dimension("dim_c", "id", {"city": 2, "address": 2}, source)
+        paths = sorted(tmp_path.glob(f"*.{file_format}"))
+        deliveries = [Delivery("crm", path.stem, at=utc(2024, 1, 1), path=str(path)) for path in paths]
+        results = judged(spark, dimension, deliveries).results
+        problems |= {result.delivery: (result.details["missing"], result.fix) for result in results}
+        assert not any("header" in result.problem for result in results)
+    inside = "declare `columns: {id: customer.id, city: customer.city}` in the source, as these columns are inside"
+    computed = "(in the expression of address)"
+    for name, missing, fix in [
+        ("1", f"id, city, street, id and number {computed}", inside),
+        ("2", f"id, city, street, id and number {computed}", "declare `format: debezium` in the channel"),
+        ("3", f"id, city, street, id and number {computed}", "deliver each object of the array value as a row; or"),
+        ("4", f"street and number {computed}", "deliver the columns; declare `missing"),
+        ("5", f"id, city, street, id and number {computed}", inside),
+    ]:
+        assert (name, problems[name][0]) == (name, missing)
+        assert problems[name][1].startswith(fix)
+
+
 @pytest.mark.rule("S27")
 def test_a_parquet_file_with_times_in_nanoseconds_is_rejected_with_its_columns(
     spark: SparkSession, tmp_path: Path
