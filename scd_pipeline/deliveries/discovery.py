@@ -323,6 +323,9 @@ def discover_table(spark: SparkSession, source: str, channel: Snapshot | Feed, p
     Raises:
         SourceDataError: NOT_A_TABLE if the path contains something other than a table of the channel's format.
     """
+    if Path(path).is_file():
+        cause = "it is a file, and a table is a folder"
+        raise SourceDataError("NOT_A_TABLE", source, path=path, format=channel.format, cause=cause)
     try:
         list_deliveries = _versions if channel.versions else _partitions
         return list_deliveries(spark, source, channel, path)

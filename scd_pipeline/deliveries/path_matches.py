@@ -40,6 +40,8 @@ class PathMatch:
 class NearMatch:
     """A file or folder whose name differs by the form of the date, the case or the suffix of a copy.
 
+    Or a file whose path is that of a folder with deliveries.
+
     Attributes:
         path: The file or folder.
         value: The text in place of the placeholder.
@@ -83,7 +85,20 @@ def list_paths(pattern: str) -> PathListing:
             matches.append(PathMatch(path, time.name if time else as_text(match["value"]), time))
         elif (match := relaxed.fullmatch(str(path))) and is_like(match["value"]):
             near_matches.append(NearMatch(path, match["value"], bool(re.fullmatch(value, match["value"]))))
-    return PathListing(tuple(matches), tuple(near_matches))
+    if placeholder in FORMS:
+        near_matches += _files_in_place_of_folders(folder, head, value, form, tail)
+    return PathListing(tuple(matches), tuple(sorted(near_matches, key=lambda near: near.path)))
+
+
+def _files_in_place_of_folders(folder: Path, head: str, value: str, form: str, tail: str) -> list[NearMatch]:
+    """Return the files whose names match the folder with the placeholder; none if it is in the name of the file."""
+    end, separator, _ = tail.partition("/")
+    if not separator:
+        return []
+    pattern = re.compile(f"{re.escape(head)}(?P<value>{value}){re.escape(end)}")
+    paths = folder.glob("/".join(["*"] * (form.count("/") + 1)))
+    matches = ((path, pattern.fullmatch(str(path))) for path in paths if path.is_file())
+    return [NearMatch(path, match["value"], matches_form=True) for path, match in matches if match]
 
 
 def _is_date_like(text: str) -> bool:
@@ -93,11 +108,12 @@ def _is_date_like(text: str) -> bool:
 
 
 def example_path(pattern: str) -> str:
-    """Return the last part of a path, with an example in place of its placeholder, such as `users_2024-01-31.csv`."""
+    """Return a path from the name with its placeholder on, with an example for this, such as `users_2024-01-31.csv`."""
     (text,) = placeholders(pattern)
     placeholder, form = split_placeholder(text)
     example = _EXAMPLE.sub(lambda match: _EXAMPLE_DIGITS[match[1]], form) if placeholder in FORMS else "<name>"
-    return Path(pattern.replace("{" + text + "}", example)).name
+    head, tail = pattern.split("{" + text + "}", 1)
+    return f"{head.rpartition('/')[2]}{example}{tail}"
 
 
 _EXAMPLE = re.compile("%([YymdHMS])")

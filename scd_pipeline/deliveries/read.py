@@ -59,6 +59,7 @@ from scd_pipeline.deliveries.readers import merged_fields, read_path, read_table
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, LINE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.deliveries.row_fields import RowFields
+from scd_pipeline.deliveries.text_files import TextOptions, declared_options
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import with_columns
 from scd_pipeline.frames import arrow_frame, empty_frame, union_all
@@ -77,6 +78,7 @@ _NAMED_ERROR = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\
 _VALUE_STATES = ("22", "P0")
 # Errors of these states that no expression causes: of a record, in a mode of the reader that fails.
 _READER_ERRORS = ("MALFORMED_RECORD", "MALFORMED_CSV_RECORD")
+_RECURSIVE = "recursivefilelookup"
 _NANOSECONDS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _SERVER_STATES = ("", "08", "53", "57", "58", "HY", "XX")
 # pyarrow appends this to the error of a column of a pandas frame; the text before it repeats a value.
@@ -278,13 +280,14 @@ class _Part:
 
 
 def _unfit_files(pending: Sequence[PendingDelivery]) -> _Failures:
-    """Return the deliveries of files that are of another format, by their first bytes."""
-    problems = [
-        (delivery, signature_problem(str(delivery.delivery.path), str(delivery.channel.format)))
-        for delivery in pending
-        if _is_read_by_path(delivery)
-    ]
+    """Return the deliveries of files that are of another format, by their first bytes, and of folders without files."""
+    problems = [(delivery, _file_problem(delivery)) for delivery in pending if _is_read_by_path(delivery)]
     return [(delivery, _Unreadable("UNREADABLE_DELIVERY", reason=problem)) for delivery, problem in problems if problem]
+
+
+def _file_problem(delivery: PendingDelivery) -> str:
+    channel, is_recursive = delivery.channel, TextOptions(declared_options(delivery.channel)).is_on(_RECURSIVE)
+    return signature_problem(str(delivery.delivery.path), str(channel.format), is_recursive=is_recursive)
 
 
 def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tuple[dict[int, CsvLayout], _Failures]:

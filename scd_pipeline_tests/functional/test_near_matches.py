@@ -47,8 +47,8 @@ def scd(remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
 
 
 def write(folder: Path, *names: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("id,dept\n1,X\n", encoding="utf-8")
 
 
@@ -132,13 +132,22 @@ def test_the_sensor_names_them(tmp_path: Path) -> None:
         ("u_{date:%d%m%Y}.csv", ["u_2024-01-31.csv"], ["u_31012024.csv"]),
         ("u_{datetime}.csv", ["u_2024-01-31.csv", "u_2024-01-31 23:59:59.csv"], ["u_2024-01-31T23-59-59.csv"]),
         ("{date}", ["20240131"], ["2024-01-31", "archive", "v1"]),
+        ("in/{date}/u.csv", ["in/2024-01-31"], ["in/2024-02-29/u.csv", "in/notes", "in/2024-03-31/v.csv"]),
+        ("{date:%Y/%m/%d}_new/u.csv", ["2024/01/31_new"], ["2024/02/29_new/u.csv", "2024/03/31"]),
     ],
 )
 def test_a_name_nearly_matches_if_form_case_or_suffix_differ(
     tmp_path: Path, pattern: str, near: list[str], others: list[str]
 ) -> None:
     write(tmp_path, *near, *others)
-    assert near_names(snapshots(pattern), tmp_path) == sorted(near)
+    assert near_names(snapshots(pattern), tmp_path) == sorted(Path(name).name for name in near)
+
+
+def test_a_file_in_place_of_a_folder_is_named_with_an_example_of_the_path(tmp_path: Path) -> None:
+    write(tmp_path / "in", "2024-01-31")
+    (near,) = discover_all(snapshots("in/{date}/u.csv"), None, base=tmp_path).near_matches
+    details = near.warning().details
+    assert (details["files"], details["example"]) == ("2024-01-31", "2024-01-31/u.csv")
 
 
 def test_any_name_nearly_matches_only_by_its_case(tmp_path: Path) -> None:

@@ -348,7 +348,7 @@ def test_a_missing_column_that_an_expression_names_rejects_the_delivery(own_tabl
     delivery = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
     (batch,) = own_tables.load(dimension, delivery).results
     assert (batch.outcome, batch.code) == ("rejected", "COLUMN_MISSING")
-    assert batch.details == {"missing": "removed (in `deletes`)", "existing": "city, id, op, time"}
+    assert batch.details == {"missing": "removed (in `deletes`)", "existing": "city, id, op, time", "nested": ""}
 
 
 OFFICE = declare(

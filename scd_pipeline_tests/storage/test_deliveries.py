@@ -187,6 +187,13 @@ def test_a_missing_table_has_no_deliveries_and_a_folder_of_files_is_an_error(
         discover(dimension, spark)
 
 
+@pytest.mark.parametrize("option", [{"versions": True}, {"partition": "day", "format": "parquet"}])
+def test_a_file_in_place_of_a_table_is_an_error(spark: SparkSession, tmp_path: Path, option: dict[str, Any]) -> None:
+    (tmp_path / "customers").write_text("id,city\na,Rome\n")
+    with pytest.raises(SourceDataError, match=r"customers is not a (delta|parquet) table: it is a file"):
+        discover(declared(str(tmp_path / "customers"), **option), spark)
+
+
 @pytest.mark.slow
 def test_a_loaded_delivery_is_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
     """Old table versions and files may no longer exist."""

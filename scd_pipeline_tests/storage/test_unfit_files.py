@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import tarfile
 import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
@@ -32,6 +33,14 @@ def zipped(text: str) -> bytes:
     return content.getvalue()
 
 
+def tarred(text: str) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("c.csv"), io.BytesIO(text.encode()))
+    return content.getvalue()
+
+
+TAR = tarred("id,city\n")
 AT = datetime(2024, 1, 1, tzinfo=timezone.utc)
 FILES: dict[str, bytes | None] = {
     "good.csv": b"id,city\n1,Graz\n",
@@ -40,6 +49,7 @@ FILES: dict[str, bytes | None] = {
     "gzip.csv": gzip.compress(b"id,city\n5,Graz\n"),
     "plain.csv.gz": b"id,city\n6,Graz\n",
     "folder.csv": None,
+    "folders.csv": None,
     "explained before.csv": b"id,city\n13,Graz,\n",
     "more.csv": b"id,city\n7,Graz,\n8,Linz,\n9\n",
     "fewer.csv": b'id,city,\n"10\n"\n11,Linz,\n\n12\n',
@@ -47,10 +57,25 @@ FILES: dict[str, bytes | None] = {
     "end of header.csv": b"id,city,\n18,Graz\n19,Linz\n",
 }
 REJECTED = {
+    "folders.csv": (
+        "UNREADABLE_DELIVERY",
+        "folders.csv is a folder whose files are in folders below it; move them into it, or declare `options: "
+        '{recursiveFileLookup: "true"}` in the channel',
+    ),
     "archive.csv": ("UNREADABLE_DELIVERY", "archive.csv is a ZIP archive or an Excel workbook; unpack or convert it"),
-    "gzip.csv": ("UNREADABLE_DELIVERY", "gzip.csv is compressed with gzip; give its name the suffix .gz"),
-    "plain.csv.gz": ("UNREADABLE_DELIVERY", "plain.csv.gz is not compressed with gzip, unlike its suffix; rename it"),
-    "folder.csv": ("UNREADABLE_DELIVERY", "folder.csv is a folder without files"),
+    "gzip.csv": (
+        "UNREADABLE_DELIVERY",
+        "gzip.csv is compressed with gzip; unpack it, or rename it to gzip.csv.gz, also in the declared path",
+    ),
+    "plain.csv.gz": (
+        "UNREADABLE_DELIVERY",
+        "plain.csv.gz is not compressed with gzip, unlike its suffix; rename it to plain.csv, also in the declared "
+        "path, or compress it",
+    ),
+    "folder.csv": (
+        "UNREADABLE_DELIVERY",
+        "folder.csv is a folder without files; put the files into it, or replace it by the file",
+    ),
     "more.csv": (
         "BAD_ROWS",
         "3 of 3 rows are bad (100%); expected at most 5%; for example: 1 line has fewer than the 2 fields of the "
@@ -80,7 +105,26 @@ REJECTED = {
         ("a.csv", b"PAR1_code,id\n1,2\n", "csv", ""),
         ("a.json", b"PAR1....PAR1", "json", "a.json is a Parquet file; declare `format: parquet`"),
         ("a.csv", b"\xd0\xcf\x11\xe0.", "csv", "a.csv is an old Excel workbook; convert it"),
-        ("a.csv.bz2", b"id,city\n", "csv", "a.csv.bz2 is not compressed with bzip2, unlike its suffix; rename it"),
+        (
+            "a.csv.bz2",
+            b"id,city\n",
+            "csv",
+            "a.csv.bz2 is not compressed with bzip2, unlike its suffix; rename it to a.csv, also in the declared path, "
+            "or compress it",
+        ),
+        (
+            "a.json",
+            b"\x28\xb5\x2f\xfd.",
+            "json",
+            "a.json is compressed with zstd; unpack it, or rename it to a.json.zst, also in the declared path",
+        ),
+        ("a.csv", b"\xfd7zXZ\x00.", "csv", "a.csv is compressed with xz, which Spark does not read; unpack it"),
+        ("a.csv", b"7z\xbc\xaf\x27\x1c.", "csv", "a.csv is a 7z archive; unpack it"),
+        ("a.csv", TAR, "csv", "a.csv is a tar archive; unpack it"),
+        ("a.tar.gz", gzip.compress(TAR), "csv", "a.tar.gz is a tar archive; unpack it"),
+        ("a.csv.gz", gzip.compress(b"id")[:15], "csv", ""),
+        ("a.parquet", zipped(""), "parquet", "a.parquet is a ZIP archive or an Excel workbook; unpack or convert it"),
+        ("a.parquet", gzip.compress(b"PAR1"), "parquet", "a.parquet is compressed with gzip; unpack it"),
         ("a.csv.zst", b"\x28\xb5\x2f\xfd.", "csv", ""),
         ("a.csv", b"", "csv", ""),
         ("a.csv.gz", b"", "csv", ""),
@@ -96,6 +140,32 @@ def test_first_bytes_show_the_format_of_a_file(
     assert signature_problem(str(file), file_format) == (f"{tmp_path}/{problem}" if problem else "")
     (tmp_path / "part.csv").write_bytes(b"id")
     assert signature_problem(str(tmp_path), file_format) == (f"{tmp_path}/{problem}" if problem else "")
+
+
+@pytest.mark.parametrize(
+    ("files", "is_recursive", "problem"),
+    [
+        ("", False, "without files; put the files into it, or replace it by the file"),
+        ("_SUCCESS a/.x", False, "without files; put the files into it, or replace it by the file"),
+        (
+            "a/x.csv b/y.csv",
+            False,
+            "whose files are in folders below it; move them into it, or declare `options: {recursiveFileLookup: "
+            '"true"}` in the channel',
+        ),
+        ("a/x.csv", True, ""),
+        ("a/x.csv y.csv", False, ""),
+        ("a/x.csv city=Graz/y.csv", False, ""),
+    ],
+)
+def test_a_folder_of_which_spark_reads_no_file_is_named(
+    tmp_path: Path, files: str, is_recursive: bool, problem: str
+) -> None:
+    for name in files.split():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("id\n1\n")
+    expected = f"{tmp_path} is a folder {problem}" if problem else ""
+    assert signature_problem(str(tmp_path), "csv", is_recursive=is_recursive) == expected
 
 
 RESERVED = ("_scd_line", "_scd_file", "_metadata", "_SCD")
@@ -157,6 +227,8 @@ def results(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     folder = tmp_path_factory.mktemp("files")
     for name, content in FILES.items():
         (folder / name).mkdir() if content is None else (folder / name).write_bytes(content)
+    (folder / "folders.csv" / "folder").mkdir()
+    (folder / "folders.csv" / "folder" / "part.csv").write_bytes(b"id,city\n20,Graz\n")
     deliveries = [Delivery("crm", name, at=AT, path=str(folder / name)) for name in FILES]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bad_row_explanations, "_MAX_EXPLAINED", 4)

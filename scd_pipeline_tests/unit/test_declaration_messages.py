@@ -191,6 +191,8 @@ begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:
 no sources: is missing; declare at least one source, with a snapshot or a feed
 source without channel: has neither a snapshot nor a feed; declare how it delivers, with one or both
 column empty expression: is empty; give text, or omit it
+format of an archive: is missing and cannot be inferred from the suffix of 'landing/customers_{date}.csv.ZIP'; unpack or
+  convert the files, as no archives or workbooks are read
 format not implied: is missing and cannot be inferred from the suffix of 'landing/customers_{date}'; write one of
   parquet, csv, json, delta, debezium
 null business key: has no value; add a value, or remove the option

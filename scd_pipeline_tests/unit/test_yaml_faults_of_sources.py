@@ -372,6 +372,10 @@ SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", format: excel}
 SNAPSHOT | customers_{date}.csv | customers_{date}
 5 | sources.crm.snapshot.format | MISSING_VALUE
 
+# format of an archive
+SNAPSHOT | landing/customers_{date}.csv | landing/customers_{date}.csv.ZIP
+5 | sources.crm.snapshot.format | MISSING_VALUE
+
 # versions of csv
 SNAPSHOT | landing/customers_{date}.csv | {path: a.csv, versions: true}
 5 | sources.crm.snapshot.format | NOT_APPLICABLE

@@ -32,6 +32,7 @@ from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
 _ENCODINGS = ("utf-8", "windows-1252", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
 FORMATS = ("parquet", "csv", "json", "delta", "debezium")
+_ARCHIVES = (".zip", ".7z", ".tar", ".rar", ".xlsx", ".xls")
 _TOO_LONG = 1_000_000  # hours, a century
 
 
@@ -394,7 +395,9 @@ def _check_format(errors: ErrorCollector, path: str, channel: Channel) -> None:
     field = f"{path}.format"
     if channel.format is None:
         problem = f"is missing and cannot be inferred from the suffix of {short_repr(channel.path)}"
-        errors.add("MISSING_VALUE", field, problem, f"write one of {', '.join(FORMATS)}")
+        is_archive = str(channel.path).lower().endswith(_ARCHIVES)
+        fix = "unpack or convert the files, as no archives or workbooks are read" if is_archive else ""
+        errors.add("MISSING_VALUE", field, problem, fix or f"write one of {', '.join(FORMATS)}")
         return
     errors.choice(field, channel.format, FORMATS)
     if channel.format not in FORMATS:
