@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from pyspark.sql import types as T
 
@@ -13,6 +14,8 @@ from scd_pipeline.deliveries.expressions import channel_columns, column_label
 from scd_pipeline.texts import join_names, may_be_value, name_columns, pluralize
 
 _TRIM = 'declare `options: {ignoreLeadingWhiteSpace: "true", ignoreTrailingWhiteSpace: "true"}` in the channel'
+_SEPARATE = "declare `options: {{sep: {}}}` in the channel"
+_SEPARATORS = ",;\t|"
 _PLAIN = re.compile(r"[\w -]+")
 _Path = tuple[str, ...]
 
@@ -29,6 +32,8 @@ def describe_existing_columns(mapping: ColumnMapping, file_format: str | None) -
     names = [field.name for field in mapping.fields]
     declared = [name for name in names if name not in mapping.undeclared or _folded(name) in missing]
     others = len(names) - len(declared)
+    if file_format == "csv" and len(names) == 1 and (separator := _separator_in(names[0], missing)):
+        return f"one column, as its header has the separator {separator!r}; {_SEPARATE.format(json.dumps(separator))}"
     if file_format == "csv" and any(name != name.strip() for name in names):
         return f"{len(names)} columns, some with blanks around their names; {_TRIM}"
     if not others:
@@ -37,6 +42,12 @@ def describe_existing_columns(mapping: ColumnMapping, file_format: str | None) -
         header = "; a CSV file needs a header" if file_format == "csv" else ""
         return f"none of the declared columns and {pluralize(others, 'other')}{header}"
     return f"{', '.join(declared)} and {others} more"
+
+
+def _separator_in(header: str, missing: Set[str]) -> str:
+    """Return the separator between the names of a header that is one column, one of which is missing; else empty."""
+    divided = (each for each in _SEPARATORS if each in header)
+    return next((each for each in divided if not missing.isdisjoint(map(_folded, header.split(each)))), "")
 
 
 def _folded(name: str) -> str:

@@ -55,6 +55,7 @@ FILES: dict[str, bytes | None] = {
     "fewer.csv": b'id,city,\n"10\n"\n11,Linz,\n\n12\n',
     "ends of lines.csv": b"id,city\n14,Graz,\n15,Linz,\n16,Wels,\n17,Wien,\n",
     "end of header.csv": b"id,city,\n18,Graz\n19,Linz\n",
+    "separator.csv": b"id;city\n21;Graz\n",
 }
 REJECTED = {
     "folders.csv": (
@@ -90,6 +91,11 @@ REJECTED = {
         "BAD_ROWS",
         "for example: 4 lines have more than the 2 fields of the header (line 2 has 3, line 3 has 3, line 4 has 3, "
         "...) because each of them ends with the separator ','; remove it there, or end the header with it too",
+    ),
+    "separator.csv": (
+        "COLUMN_MISSING",
+        "columns are missing: id, city; it has one column, as its header has the separator ';'; declare `options: "
+        '{sep: ";"}` in the channel; expected every declared column',
     ),
     "end of header.csv": (
         "BAD_ROWS",

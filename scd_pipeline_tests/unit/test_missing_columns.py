@@ -40,6 +40,20 @@ def test_blanks_around_names_have_a_hint_at_the_options_that_trim_them() -> None
 
 @pytest.mark.rule("S20", "S31")
 @pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ("id;E-Mail;Ann", "one column, as its header has the separator ';'; declare `options: {sep: \";\"}` in"),
+        ("id\temail", "one column, as its header has the separator '\\t'; declare `options: {sep: \"\\t\"}` in"),
+        ("7;Ann;Graz", "none of the declared columns and 1 other; a CSV file needs a header"),
+    ],
+)
+def test_a_header_with_another_separator_has_a_hint_at_the_option(header: str, text: str) -> None:
+    mapping = ColumnMapping((StructField(header, StringType()),), (), {"email": "email"}, (header,))
+    assert describe_existing_columns(mapping, "csv").startswith(text)
+
+
+@pytest.mark.rule("S20", "S31")
+@pytest.mark.parametrize(
     ("columns", "text"),
     [
         ("next value", "next, value"),
