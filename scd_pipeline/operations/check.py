@@ -173,20 +173,20 @@ def check_table(
     names, upstream = as_dimension(table).table_names, table.dimensions if isinstance(table, Fact) else ()
     is_selected = checks is None or DATA_FILES_EXIST in checks
     results: tuple[CheckResult, ...] = ()
-    lost: list[DataFilesLost] = []
+    missing: list[DataFilesLost] = []
     with ThreadPoolExecutor() as pool:
         listed = pool.submit(missing_files_errors, warehouse, names if is_selected else ())
         try:
             with missing_files_reported(warehouse, [*names, *(name for each in upstream for name in each.table_names)]):
                 results = _check_others(warehouse, table, checks)
         except Exception as error:  # for which lost files are the reason, if there are any
-            lost = listed.result() or ([error] if is_selected and isinstance(error, DataFilesLost) else [])
-            if not lost:
+            missing = listed.result() or ([error] if is_selected and isinstance(error, DataFilesLost) else [])
+            if not missing:
                 raise
-        lost = lost or listed.result()
-    if not (lost or (is_selected and warehouse.table(names[0]).exists())):
+        missing = missing or listed.result()
+    if not (missing or (is_selected and warehouse.table(names[0]).exists())):
         return results
-    return (*(() if lost else results), _text_result(names[0], DATA_FILES_EXIST, [str(error) for error in lost]))
+    return (*(() if missing else results), _text_result(names[0], DATA_FILES_EXIST, [str(error) for error in missing]))
 
 
 def _check_others(
