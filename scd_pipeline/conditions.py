@@ -19,20 +19,24 @@ class Condition:
     fix: str
 
 
+def ways_to_allow(rule: str) -> str:
+    """Return how each interface overrides a rule for one load."""
+    return f'(`scd load --allow {rule}`, `allow` in Dagster\'s run configuration, `allow="{rule}"` in Python)'
+
+
 CONDITIONS: Mapping[str, Condition] = {
     # Declarations
     "INVALID_DECLARATION": Condition("the declaration has {count} errors; expected none", "correct each of them"),
     # Deliveries
     "BAD_ROWS": Condition(
-        "{bad} of {rows} rows are bad ({share}); expected at most {limit}; for example: {example}",
+        "{example}; {bad} of {rows} rows are bad ({share}); expected at most {limit}",
         "list the rows with `scd plan --bad-rows`, fix them and deliver a higher revision, or allow `bad_rows` "
-        '(`scd load --allow bad_rows`, `allow` in Dagster\'s run configuration, `allow="bad_rows"` in Python)',
+        + ways_to_allow("bad_rows"),
     ),
     "RETIRE_GUARD": Condition(
         "the snapshot omits {omitted} of the {existing} entities that exist in its scope ({share}); expected at most "
         "{limit}",
-        "deliver the complete snapshot, or allow `retire_guard` (`scd load --allow retire_guard`, `allow` in "
-        'Dagster\'s run configuration, `allow="retire_guard"` in Python)',
+        "deliver the complete snapshot, or allow `retire_guard` " + ways_to_allow("retire_guard"),
     ),
     "UNORDERED_CHANGES": Condition(
         "several changes of {keys} have the same time; expected one change per key and time, or an order",

@@ -95,9 +95,8 @@ class BatchResult:
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
             text += f", {self.filtered_rows} filtered" if self.filtered_rows else ""
             text += f", {pluralize(self.nulled_values, 'bad value')} set to NULL" if self.nulled_values else ""
-        if self.undeclared:
-            text += f"; {undeclared_summary(self.undeclared)}"
-        return f"{text} [{self.code}]: {self.problem}; {self.fix}" if self.code else text
+        text += f" [{self.code}]: {self.problem}; {self.fix}" if self.code else ""
+        return f"{text}; {undeclared_summary(self.undeclared)}" if self.undeclared else text
 
 
 def undeclared_summary(undeclared: Sequence[str]) -> str:

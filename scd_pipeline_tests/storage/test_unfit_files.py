@@ -79,17 +79,17 @@ REJECTED = {
     ),
     "more.csv": (
         "BAD_ROWS",
-        "3 of 3 rows are bad (100%); expected at most 5%; for example: 1 line has fewer than the 2 fields of the "
-        "header (line 4 has 1), and 2 lines have more than the 2 fields of the header (line 2 has 3, line 3 has 3) "
-        "because each of them ends with the separator ','; remove it there, or end the header with it too",
+        "1 line has fewer than the 2 fields of the header (line 4 has 1), and 2 lines have more than the 2 fields of "
+        "the header (line 2 has 3, line 3 has 3) because each of them ends with the separator ','; remove it there, or "
+        "end the header with it too; 3 of 3 rows are bad (100%); expected at most 5%",
     ),
     "fewer.csv": (
         "BAD_ROWS",
-        "for example: 2 lines have fewer than the 3 fields of the header (line 2 has 1, line 6 has 1)",
+        "2 lines have fewer than the 3 fields of the header (line 2 has 1, line 6 has 1)",
     ),
     "ends of lines.csv": (
         "BAD_ROWS",
-        "for example: 4 lines have more than the 2 fields of the header (line 2 has 3, line 3 has 3, line 4 has 3, "
+        "4 lines have more than the 2 fields of the header (line 2 has 3, line 3 has 3, line 4 has 3, "
         "...) because each of them ends with the separator ','; remove it there, or end the header with it too",
     ),
     "separator.csv": (
@@ -99,7 +99,7 @@ REJECTED = {
     ),
     "end of header.csv": (
         "BAD_ROWS",
-        "for example: 2 lines have fewer than the 3 fields of the header (line 2 has 2, line 3 has 2) because the "
+        "2 lines have fewer than the 3 fields of the header (line 2 has 2, line 3 has 2) because the "
         "header ends with the separator ','; remove it there, or end each line with it too",
     ),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
@@ -73,7 +75,10 @@ def test_names_of_json_and_tables_are_listed_unless_they_may_be_values(columns: 
 @pytest.mark.rule("S20", "S31")
 def test_undeclared_columns_are_reported_without_names_that_may_be_values() -> None:
     result = BatchResult("a", "crm", "feed", "1", "accepted", undeclared=("note", "ann@example.com", "0664 123 456"))
-    assert str(result).endswith("undeclared columns: note and 2 whose names may be values (characters: 15, 12)")
+    undeclared = "; undeclared columns: note and 2 whose names may be values (characters: 15, 12)"
+    assert str(result).endswith(undeclared)
+    rejected = replace(result, outcome="rejected", code="NO_TIME", problem="it has no time", fix="name it by a date")
+    assert str(rejected) == f"a: rejected [NO_TIME]: it has no time; name it by a date{undeclared}"
 
 
 def struct(names: str, **inner: DataType) -> StructType:
