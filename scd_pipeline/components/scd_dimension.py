@@ -38,8 +38,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
 
     For each dimension and fact: assets for change log, table and audit, which one step loads, with a job, a schedule
     and an arrival sensor; asset checks and maintenance, each with a job and schedules. For all of them a status asset
-    with a job and a schedule. Schedules and sensors are stopped by default, except for the sensor that adds the
-    partition `everything`.
+    with a job and a schedule. Schedules and sensors are stopped by default, except for the sensor that adds
+    partitions.
     """
 
     declaration: str = Field(
@@ -173,7 +173,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             parts.append(self._table_definitions(table, assets, checks, facts))
         if declared.tables:
             parts.append(self._status_definitions(declared, status, overdue_checks))
-            sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", _table_names(declared))
+            sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", declared.tables)
             parts.append(dg.Definitions(sensors=[sensor]))
         return dg.Definitions.merge(*parts)
 

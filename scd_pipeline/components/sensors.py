@@ -1,4 +1,4 @@
-"""Sensors that add the partition `everything` to new instances, and that load facts after their dimensions."""
+"""Sensors that add the partitions of available deliveries, and that load facts after their dimensions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import ROW_ACTION_COUNTS
 from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
-from scd_pipeline.declaration import Fact
-from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.deliveries.discovery import declaration_folder, list_files
+from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 from scd_pipeline.operations.dagster_names import RUN_KEY_TAG, rekey_sensor_name
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 300, 3600
 
 
-def partitions_sensor(name: str, tables: Sequence[str]) -> dg.SensorDefinition:
-    """Return the sensor that adds the partition of all deliveries to each table, which a new instance lacks.
+def partitions_sensor(name: str, tables: Sequence[Dimension | Fact]) -> dg.SensorDefinition:
+    """Return the sensor that adds the partitions of all deliveries and of each available file to each table.
 
-    Dagster's UI cannot materialize an asset that has no partitions yet. This sensor is on by default.
+    Dagster's UI can materialize and backfill only partitions that exist, and a new instance has none. This sensor is on
+    by default.
     """
 
     @dg.sensor(
@@ -32,20 +35,26 @@ def partitions_sensor(name: str, tables: Sequence[str]) -> dg.SensorDefinition:
         minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
-            f"Adds the partition `{EVERYTHING}`, which loads all deliveries, to each dimension and fact that lacks it. "
-            "Starts no run."
+            f"Adds the partitions `{EVERYTHING}`, which loads all deliveries, and those of files at the paths of the "
+            "sources to each dimension and fact that lacks them, so that they can be selected. Starts no run."
         ),
     )
     def add_partitions(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        missing = [
-            table for table in tables if not context.instance.has_dynamic_partition(partitions_name(table), EVERYTHING)
-        ]
-        if not missing:
-            return dg.SkipReason(f"all dimensions and facts have the partition {EVERYTHING!r}")
-        requests = [delivery_partitions(table).build_add_request([EVERYTHING]) for table in missing]
+        missing = {table.name: _missing_partitions(context.instance, as_dimension(table)) for table in tables}
+        requests = [delivery_partitions(table).build_add_request(keys) for table, keys in missing.items() if keys]
+        if not requests:
+            return dg.SkipReason("all dimensions and facts have the partitions of their files")
         return dg.SensorResult(dynamic_partitions_requests=requests)
 
     return add_partitions
+
+
+def _missing_partitions(instance: dg.DagsterInstance, dimension: Dimension) -> list[str]:
+    """Return the partition keys of all deliveries and of the available files that Dagster does not have yet."""
+    existing = set(instance.get_dynamic_partitions(partitions_name(dimension.name)))
+    files = list_files(dimension, base=declaration_folder(dimension)).files
+    available = sorted({partition_key(file.identity, dimension) for file in files})
+    return [key for key in (EVERYTHING, *available) if key not in existing]
 
 
 def rekey_sensor(fact: Fact, job: Any, *, clock: Callable[[], float] = time.time) -> dg.SensorDefinition:

@@ -401,17 +401,35 @@ def test_a_file_may_have_any_name_that_its_path_allows(tmp_path: Path) -> None:
     assert set(files_of(request)) == {"table orders"}
 
 
-def test_a_new_instance_gets_the_partition_of_all_deliveries() -> None:
-    """Each table that lacks it gets it, also a table that is declared later."""
-    sensor = partitions_sensor("scd_partitions", ["dim_customer", "fct_sale"])
+def test_a_new_instance_gets_the_partitions_of_all_deliveries_and_of_each_file(
+    customer: Dimension, tmp_path: Path
+) -> None:
+    """Each table that lacks them gets them, also a table that is declared later, so that a backfill can select them."""
+    till = Source("till", feed=Feed(str(tmp_path / "sales_{date}.csv")))
+    fact = Fact("fct_sale", {"n": "int"}, "at", {"customer": Role(customer)}, till)
+    sensor = partitions_sensor("scd_partitions", [customer, fact])
     with dg.DagsterInstance.ephemeral() as instance:
+
+        def tick() -> list[tuple[str, list[str]]]:
+            result = sensor(dg.build_sensor_context(instance=instance))
+            if isinstance(result, dg.SkipReason):
+                return []
+            assert isinstance(result, dg.SensorResult)
+            added = [
+                (request.partitions_def_name, list(request.partition_keys))
+                for request in result.dynamic_partitions_requests or ()
+            ]
+            for name, keys in added:
+                instance.add_dynamic_partitions(name, keys)
+            return added
+
         instance.add_dynamic_partitions("fct_sale_deliveries", [EVERYTHING])
-        result = sensor(dg.build_sensor_context(instance=instance))
-        assert isinstance(result, dg.SensorResult)
-        (request,) = result.dynamic_partitions_requests or ()
-        assert (request.partitions_def_name, request.partition_keys) == ("dim_customer_deliveries", [EVERYTHING])
-        instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
-        assert isinstance(sensor(dg.build_sensor_context(instance=instance)), dg.SkipReason)
+        for day in ("2024-01-01", "2024-01-02"):
+            (tmp_path / f"customers_{day}.csv").write_text("id,city\n1,Graz\n", encoding="utf-8")
+        assert tick() == [("dim_customer_deliveries", [EVERYTHING, "2024-01-01", "2024-01-02"])]
+        assert tick() == []
+        (tmp_path / "sales_2024-01-03.csv").touch()
+        assert tick() == [("fct_sale_deliveries", ["2024-01-03"])]
 
 
 def test_a_changed_dimension_starts_a_run_of_its_fact(customer: Dimension) -> None:
