@@ -70,7 +70,7 @@ def table_assets(
         }
         if audit is not None:
             versions[AUDIT_SUFFIX] = audit.table_version
-            counts[AUDIT_SUFFIX] = load_metadata.audit_counts(audit, result.seconds)
+            counts[AUDIT_SUFFIX] = load_metadata.audit_counts(audit)
         with ThreadPoolExecutor() as pool:
             sizes = pool.submit(load_metadata.sizes, warehouse, table.name, versions)  # while the plots are drawn
             details = {
@@ -94,7 +94,7 @@ def _specs(
     table: Dimension | Fact, row_dimension: Dimension, freshness: dg.FreshnessPolicy | None
 ) -> list[dg.AssetSpec]:
     shared: dict[str, Any] = {
-        "group_name": row_dimension.group or "dimensions",
+        "group_name": table.group or ("facts" if isinstance(table, Fact) else "dimensions"),
         "kinds": {"spark", "deltalake"},
         "owners": definition_metadata.owners(row_dimension),
     }

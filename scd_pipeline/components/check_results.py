@@ -60,6 +60,7 @@ def as_evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
         asset_key=result.asset_key,
         check_name=result.check_name,
         passed=result.passed,
+        description=result.description,
         metadata=result.metadata,
         severity=result.severity,
     )

@@ -1,8 +1,9 @@
-"""Asset checks: the invariants of whole tables.
+"""Asset checks: the invariants of whole tables, and that no delivery is rejected.
 
 One step runs all checks of a table: on a schedule of its own, and whenever they are requested. A load rejects what
-would violate an invariant before its commit; the checks verify the stored tables, which other programs can damage. A
-violated invariant sends an alert as a failed run does.
+would violate an invariant before its commit; the checks verify the stored tables, which other programs can damage. The
+check of deliveries belongs to the asset of the table, not of its change log: users look there first. A violated
+invariant sends an alert as a failed run does.
 
 No postponed annotations here: Dagster evaluates those of a check's function.
 """
@@ -13,8 +14,10 @@ import dagster as dg
 
 from scd_pipeline.components.check_results import alert_of_failed_checks, check_description, check_result
 from scd_pipeline.components.failures import as_dagster_failure
+from scd_pipeline.components.rejections import deliveries_result
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.invariants.check_descriptions import DELIVERIES_ACCEPTED
 from scd_pipeline.operations.check import check_names, check_table
 from scd_pipeline.operations.dagster_names import dagster_name, pool_name
 
@@ -35,7 +38,7 @@ def table_checks(
         dg.AssetCheckSpec(
             check, asset=table, description=check_description(check, docs_url), automation_condition=condition
         )
-        for check in checks
+        for check in (*checks, DELIVERIES_ACCEPTED)
     ]
 
     @dg.multi_asset_check(
@@ -50,9 +53,13 @@ def table_checks(
     ) -> Iterator[dg.AssetCheckResult]:
         selected = {key.name for key in context.selected_asset_check_keys}
         with as_dagster_failure():
-            results = {result.check: result for result in check_table(warehouse.open(), declared, selected)}
+            opened = warehouse.open()
+            results = {result.check: result for result in check_table(opened, declared, selected)}
+            deliveries = deliveries_result(context.instance, opened, declared)
         alert_of_failed_checks(context.op_execution_context, table, results.values())
         for check in [check for check in checks if check in selected]:
             yield check_result(table, check, results.get(check), docs_url)
+        if DELIVERIES_ACCEPTED in selected:
+            yield deliveries
 
     return check_tables

@@ -1,8 +1,9 @@
 """What Dagster has no public way to report or to read.
 
 Everything that depends on Dagster's private interfaces is in this module: a step cannot publicly record that another
-partition than its own has failed, nor the result of a check that it runs in place of the check's own step; a program
-cannot publicly load a code location by its module, nor evaluate a cron expression.
+partition than its own has failed, nor the result of a check that it runs in place of the check's own step, nor can it
+read the last result of a check, the partitions that were observed last, or the order in which Dagster records
+partitions; a program cannot publicly load a code location by its module, nor evaluate a cron expression.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from dagster._check import CheckError
 from dagster._core.definitions.reconstruct import repository_def_from_target_def
 from dagster._core.events import AssetMaterializationPlannedData
 from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter
+from dagster._core.execution.plan.outputs import StepOutputHandle
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
 from dagster._utils.schedules import cron_string_iterator
 
@@ -32,6 +35,13 @@ def plan_materialization(context: dg.AssetExecutionContext, asset: dg.AssetKey, 
     context.instance.report_dagster_event(event, context.run.run_id)
 
 
+def recorded_partitions(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> list[str]:
+    """Return the partitions of a run in the order in which Dagster records an asset's materializations after a step."""
+    step = context.get_step_execution_context()
+    output = StepOutputHandle(step.step.key, context.assets_def.get_output_name_for_asset_key(asset))
+    return list(step.get_output_context(output, {}).asset_partition_keys)
+
+
 def planned_checks(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> list[str]:
     """Return the names of the asset's checks that the run has planned."""
     event_type = dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED
@@ -44,6 +54,34 @@ def report_check(context: dg.AssetExecutionContext, evaluation: dg.AssetCheckEva
     """Record the result of a check that this step has run."""
     event = dg.DagsterEvent.asset_check_evaluation(context.get_step_execution_context(), evaluation)
     context.instance.report_dagster_event(event, context.run.run_id)
+
+
+class EvaluatedCheck(NamedTuple):
+    """A result of a check, and when it was recorded, in seconds since 1970."""
+
+    evaluation: dg.AssetCheckEvaluation
+    recorded_at: float
+
+
+def last_evaluated_check(instance: dg.DagsterInstance, key: dg.AssetCheckKey) -> EvaluatedCheck | None:
+    """Return the last result of a check; None if it has none yet."""
+    evaluated = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
+    records = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=evaluated)
+    for record in records:
+        if record.event is not None and record.evaluation is not None:
+            return EvaluatedCheck(record.evaluation, record.event.timestamp)
+    return None
+
+
+def partitions_observed_last(instance: dg.DagsterInstance, asset: dg.AssetKey) -> list[str]:
+    """Return the partitions whose last observation is newer than their last materialization, if they have any."""
+    observation, materialization = dg.DagsterEventType.ASSET_OBSERVATION, dg.DagsterEventType.ASSET_MATERIALIZATION
+    storage = instance.event_log_storage
+    observed = storage.get_latest_storage_id_by_partition(asset, observation)
+    if not observed:
+        return []
+    materialized = storage.get_latest_storage_id_by_partition(asset, materialization, set(observed))
+    return sorted(partition for partition, number in observed.items() if number > materialized.get(partition, 0))
 
 
 def recorded_partitions_of_run(instance: dg.DagsterInstance, run_id: str) -> Iterator[str | None]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 
-from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.errors import ScdError, value_error_name, value_error_text
+from scd_pipeline.conditions import ways_to_allow
+from scd_pipeline.deliveries.result import BatchResult, undeclared_summary
+from scd_pipeline.errors import OVERRIDABLE_RULES, ScdError, value_error_name, value_error_text
+from scd_pipeline.operations.dagster_names import load_op_name
 
 _MAX_REASONS = 5
 """Number of rejected or missing deliveries that the headline of a failure lists."""
@@ -30,22 +32,39 @@ def as_dagster_failure() -> Iterator[None]:
         raise dg.Failure(value_error_text(name), allow_retries=False) from None
 
 
+def fix_in_dagster(batch: BatchResult, table: str) -> str:
+    """Return the fix of a rejected delivery; a rule is overridden by a run configuration for Dagster's launchpad."""
+    rule = batch.code.lower()
+    if rule not in OVERRIDABLE_RULES:
+        return batch.fix
+    configuration = f"{{ops: {{{load_op_name(table)}: {{config: {{allow: [{rule}]}}}}}}}}"
+    return batch.fix.replace(ways_to_allow(rule), f"by this run configuration in the launchpad: `{configuration}`")
+
+
 def load_failure(
-    rejected: Mapping[str, BatchResult], unresolved: Mapping[str, Sequence[str]], *, others: int
+    table: str, rejected: Mapping[str, BatchResult], unresolved: Mapping[str, Sequence[str]], *, others: int
 ) -> dg.Failure:
     """Return the failure of a load, whose text begins with the reasons: partition, code, problem and fix.
 
     Args:
+        table: The dimension or fact.
+        rejected: The rejected and missing deliveries by partition.
         unresolved: Requested partitions that represent no delivery or several, with the keys of these.
         others: Number of deliveries that were loaded.
     """
-    reasons = {key: f"{batch.outcome} [{batch.code}]: {batch.problem}; {batch.fix}" for key, batch in rejected.items()}
+    reasons = {key: _rejection_reason(batch, table) for key, batch in rejected.items()}
     reasons |= {partition: _unresolved_reason(keys) for partition, keys in unresolved.items()}
     lines = [f"{partition}: {reason}" for partition, reason in list(reasons.items())[:_MAX_REASONS]]
     if len(reasons) > _MAX_REASONS:
         lines.append(f"and {len(reasons) - _MAX_REASONS} more deliveries, see the metadata of this event")
     lines.append(f"all other deliveries ({others}) were loaded" if others else "nothing was loaded")
     return dg.Failure("\n".join(lines), metadata=reasons, allow_retries=False)
+
+
+def _rejection_reason(batch: BatchResult, table: str) -> str:
+    """Return why a delivery was not accepted, and then its undeclared columns, which may explain a missing one."""
+    reason = f"{batch.outcome} [{batch.code}]: {batch.problem}; {fix_in_dagster(batch, table)}"
+    return f"{reason}; {undeclared_summary(batch.undeclared)}" if batch.undeclared else reason
 
 
 def _unresolved_reason(keys: Sequence[str]) -> str:

@@ -93,7 +93,7 @@ def log_counts(result: LoadResult, *, entities: str = "entities") -> dict[str, A
     outcomes = [batch.outcome for batch in result.results]
     accepted = [batch for batch in result.results if batch.outcome == "accepted"]
     counts = {f"deliveries_{outcome}": outcomes.count(outcome) for outcome in OUTCOMES}
-    return {**counts, **_batch_counts(accepted, entities), "seconds": round(result.seconds, 1)}
+    return {**counts, **_batch_counts(accepted, entities)}
 
 
 def table_counts(result: LoadResult, audit: AuditResult | None = None) -> dict[str, Any]:
@@ -103,12 +103,12 @@ def table_counts(result: LoadResult, audit: AuditResult | None = None) -> dict[s
     """
     counts: dict[str, Any] = {name: result.row_counts.get(action, 0) for action, name in _ROW_ACTIONS.items()}
     counts |= {f"unknown_members_{role}": count for role, count in result.unknown_members.items()}
-    return {**counts, **(_table_effect(audit.counts) if audit else {}), "seconds": round(result.seconds, 1)}
+    return {**counts, **(_table_effect(audit.counts) if audit else {})}
 
 
-def audit_counts(result: AuditResult, seconds: float) -> dict[str, Any]:
-    """Return the transitions that a load recorded, by change type, and the seconds of the whole load."""
-    return {**_transition_counts(result.counts), "seconds": round(seconds, 1)}
+def audit_counts(result: AuditResult) -> dict[str, Any]:
+    """Return the transitions that a load recorded, by change type."""
+    return dict(_transition_counts(result.counts))
 
 
 def sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> TableMetadata:

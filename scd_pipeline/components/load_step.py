@@ -7,8 +7,9 @@ loaded, and failed if it was rejected; then the run fails after all other delive
 No postponed annotations here: Dagster evaluates those of an asset's function.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
@@ -16,13 +17,13 @@ from pydantic import Field
 
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
+from scd_pipeline.components.load_checks import record_checks_of_load, run_planned_checks
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import (
     LoadReport,
     not_materialized,
     record_materializations,
     record_rejected,
-    run_planned_checks,
 )
 from scd_pipeline.components.partitions import delivery_partitions, has_everything
 from scd_pipeline.components.resources import WarehouseResource
@@ -145,9 +146,10 @@ def _load_and_record(
             context, report, suffix, logged=logged, yielded=yielded, file_versions=loaded.file_versions
         )
     record_rejected(context, report, rejected, planned=requested, file_versions=loaded.file_versions)
+    record_checks_of_load(context, declared, report.warehouse, report.result)
     if has_failed:
         run_planned_checks(context, declared, limits, report.warehouse)
-        raise load_failure(rejected, loaded.unresolved, others=len(stored))
+        raise load_failure(declared.name, rejected, loaded.unresolved, others=len(stored))
 
 
 def _event_without_delivery(
@@ -177,6 +179,7 @@ def _load(
 
     A delivery that is in the change log and no longer available is unchanged.
     """
+    start = time.monotonic()
     with as_dagster_failure():
         context.log.info(f"{declared.name}: opening the warehouse with {warehouse.spark_description}")
         opened = warehouse.open()
@@ -188,7 +191,8 @@ def _load(
             _log_selection(context, declared.name, selection)
             # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
             file_versions = selection.file_versions()
-            report = load(opened, selection, context.run.run_id, context.log.info)
+            loaded = load(opened, selection, context.run.run_id, context.log.info)
+            report = replace(loaded, seconds=time.monotonic() - start)
         except ScdError:
             run_planned_checks(context, declared, limits, opened)
             raise

@@ -9,18 +9,14 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components import load_metadata
-from scd_pipeline.components.check_results import alert_of_failed_checks, as_evaluation, check_result
-from scd_pipeline.components.dagster_internals import plan_materialization, planned_checks, report_check
-from scd_pipeline.components.overdue import OverdueLimits
+from scd_pipeline.components.dagster_internals import plan_materialization, recorded_partitions
+from scd_pipeline.components.failures import fix_in_dagster
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.invariants.check_descriptions import SOURCES_ARE_ON_TIME
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.check import check_names, check_table
 
 Batches = Mapping["str | None", "BatchResult | None"]
 """Batches by partition. The partition is None for an asset without partitions, the batch for all deliveries."""
@@ -40,6 +36,8 @@ class LoadReport:
     """Counts of the whole load."""
     details: load_metadata.TableMetadata
     """Tables and plots of the whole load; only one event of each asset has them."""
+    seconds: float = 0.0
+    """The duration of the step so far, with the start of Spark and the metadata."""
 
     @property
     def table(self) -> str:
@@ -59,7 +57,8 @@ class LoadReport:
         if suffix == LOG_SUFFIX and file_version is not None:
             effect = {**effect, load_metadata.FILE: file_version}
         details = self.details.get(suffix, {}) if has_details else {}
-        return {**effect, **self.sizes[suffix], **load_metadata.with_load_prefix({**self.counts[suffix], **details})}
+        load = {**self.counts[suffix], "seconds": round(self.seconds, 1), **details}
+        return {**effect, **self.sizes[suffix], **load_metadata.with_load_prefix(load)}
 
     def delivery_metadata(self, batch: BatchResult) -> load_metadata.TableMetadata:
         """Return the effect of one delivery."""
@@ -85,21 +84,27 @@ def record_materializations(
         file_versions: Time and size of each file that the load read, by partition.
     """
     asset, batches = dg.AssetKey(report.table + suffix), {**logged, **yielded}
+    by_dagster = _in_recorded_order(context, asset, yielded) if asset in context.selected_asset_keys else []
+    in_order = [*sorted(batches.keys() - by_dagster, key=str), *by_dagster]
     # The latest event is the one that the asset's page shows.
-    latest = next((key for key in (EVERYTHING, None) if key in yielded), max(batches, key=str, default=None))
     metadata = {
-        key: report.metadata(suffix, batch, file_version=file_versions.get(str(key)), has_details=key == latest)
-        for key, batch in batches.items()
+        key: report.metadata(
+            suffix, batches[key], file_version=file_versions.get(str(key)), has_details=key == in_order[-1]
+        )
+        for key in in_order
     }
-    is_selected = asset in context.selected_asset_keys
-    for key in sorted(metadata, key=str):
-        if not (is_selected and key in yielded):
+    for key in in_order:
+        if key not in by_dagster:
             context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=metadata[key]))
-    if is_selected and yielded:
-        for key in yielded:
-            if key is not None:
-                context.add_asset_metadata(metadata[key], asset, key)
+        elif key is not None:
+            context.add_asset_metadata(metadata[key], asset, key)
+    if by_dagster:
         yield dg.MaterializeResult(asset_key=asset, metadata=metadata.get(None))
+
+
+def _in_recorded_order(context: dg.AssetExecutionContext, asset: dg.AssetKey, yielded: Batches) -> list[str | None]:
+    """Return partitions in the order in which Dagster records them, which need not be that of the run."""
+    return [*recorded_partitions(context, asset)] if len(yielded) > 1 else [*yielded]
 
 
 def not_materialized(
@@ -133,7 +138,8 @@ def record_rejected(
     """
     context.instance.add_dynamic_partitions(partitions_name(report.table), sorted(rejected))
     for key, batch in sorted(rejected.items()):
-        reason = {"outcome": batch.outcome, "code": batch.code, "problem": batch.problem, "fix": batch.fix}
+        fix = fix_in_dagster(batch, report.table)
+        reason = {"outcome": batch.outcome, "code": batch.code, "problem": batch.problem, "fix": fix}
         if key in file_versions:
             reason[load_metadata.FILE] = file_versions[key]
         for suffix in report.suffixes:
@@ -141,36 +147,3 @@ def record_rejected(
             if key not in planned or asset not in context.selected_asset_keys:
                 plan_materialization(context, asset, key)
             context.log_event(dg.AssetObservation(asset, partition=key, metadata=reason))
-
-
-def run_planned_checks(
-    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
-) -> None:
-    """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
-
-    Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The checklist,
-    which does not check the stored table, is skipped, and so are checks of the project's own.
-
-    Args:
-        context: The context of the step, which is going to fail.
-        limits: When its sources are overdue, if they are checked.
-    """
-    try:
-        for result in _planned_results(context, declared, limits, warehouse):
-            report_check(context, as_evaluation(result))
-    except Exception as error:  # the step fails anyway, for a reason that must not be replaced
-        context.log.warning(f"{declared.name}: the checks did not run: {error}")
-
-
-def _planned_results(
-    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
-) -> Iterator[dg.AssetCheckResult]:
-    planned = planned_checks(context, dg.AssetKey(declared.name))
-    names = [name for name in planned if name in check_names(declared)]
-    if names:
-        results = {result.check: result for result in check_table(warehouse, declared, names)}
-        alert_of_failed_checks(context.op_execution_context, declared.name, results.values())
-        yield from (check_result(declared.name, name, results.get(name)) for name in names)
-    log = dg.AssetKey(declared.name + LOG_SUFFIX)
-    if limits is not None and SOURCES_ARE_ON_TIME in planned_checks(context, log):
-        yield limits.evaluate_and_alert(context.op_execution_context, warehouse)

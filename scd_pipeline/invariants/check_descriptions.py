@@ -27,6 +27,7 @@ DATA_FILES_EXIST = "data_files_exist"
 GRAIN_IS_UNIQUE = "grain_is_unique"
 SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
 SURROGATE_KEYS_FIT_EVENT_TIME = "surrogate_keys_fit_event_time"
+DELIVERIES_ACCEPTED = "deliveries_accepted"
 SOURCES_ARE_ON_TIME = "sources_are_on_time"
 EXPECTED_VALUES_ARE_REPRODUCED = "expected_values_are_reproduced"
 DELETES_ARE_IN_EFFECT = "deletes_are_in_effect"
@@ -89,6 +90,7 @@ _DESCRIPTIONS = (
         "Every fact stores the surrogate key of the version in force at its event time, and -1 if none is",
         ("S23", "S24"),
     ),
+    CheckDescription(DELIVERIES_ACCEPTED, "No available delivery is rejected", ("S26", "S27")),
     CheckDescription(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
     CheckDescription(EXPECTED_VALUES_ARE_REPRODUCED, "The history has the expected values that its declaration lists"),
     CheckDescription(

@@ -40,6 +40,7 @@ from scd_pipeline.invariants.check_descriptions import (
     DATA_FILES_EXIST,
     DELETES_ARE_IN_EFFECT,
     EXPECTED_VALUES_ARE_REPRODUCED,
+    GRAIN_IS_UNIQUE,
     NO_FOREIGN_COMMITS,
     NO_UNUSED_TABLES,
     SURROGATE_KEYS_FIT_EVENT_TIME,
@@ -120,6 +121,11 @@ def check_names(table: Dimension | Fact) -> tuple[str, ...]:
     deletes = (DELETES_ARE_IN_EFFECT,) if table.existence_source.snapshot is not None else ()
     declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if table.expected_values else ()
     return (*invariants(table), *others, *deletes, *declared, DATA_FILES_EXIST)
+
+
+def checks_of_loads(table: Dimension | Fact) -> tuple[str, ...]:
+    """Return the names of the checks that each load evaluates before its commit, for the entities that it changes."""
+    return (GRAIN_IS_UNIQUE,) if isinstance(table, Fact) else tuple(invariants(table))
 
 
 class _Tables:

@@ -10,10 +10,11 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.components import WarehouseResource, assets, load_metadata, partition_events
+from scd_pipeline.components import WarehouseResource, assets, load_checks, load_metadata, rejections
 from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.discovery import discover_files
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.audit import AuditResult
 from scd_pipeline.load.audit_changes import TransitionCounts
@@ -68,7 +69,12 @@ def fake_loads(
     monkeypatch.setattr(assets, "load_table", load)
     monkeypatch.setattr(asset_checks, "check_table", lambda *_: ())
     monkeypatch.setattr(
-        partition_events, "check_table", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
+        load_checks, "check_table", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
+    )
+    monkeypatch.setattr(
+        rejections,
+        "waiting_deliveries",
+        lambda _, dimension: [each for each in discover_files(dimension) if each.name not in loaded],
     )
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
     monkeypatch.setattr(
@@ -90,8 +96,10 @@ def run(
     *partitions: str,
     select: Sequence[str] = (),
     run_config: Mapping[str, Any] | None = None,
+    with_checks: bool = True,
 ) -> dg.ExecuteInProcessResult:
     """Materialize a partition or a range of partitions, of some assets or of all."""
+    selected = dg.AssetSelection.assets(*select) if select else dg.AssetSelection.all()
     first, last = partitions[0], partitions[-1]
     range_tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
     return dg.materialize(
@@ -100,7 +108,7 @@ def run(
         instance=instance,
         partition_key=first if len(partitions) == 1 else None,
         tags=range_tags if len(partitions) > 1 else None,
-        selection=dg.AssetSelection.assets(*select) if select else dg.AssetSelection.all(),
+        selection=selected if with_checks else selected.without_checks(),
         run_config=run_config,
         raise_on_error=False,
     )

@@ -93,7 +93,16 @@ def test_an_owner_that_dagster_does_not_accept_is_metadata(owner: str, is_accept
     assets = table_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
     assert [list(spec.owners) for spec in assets.specs] == [[owner] if is_accepted else []] * 3
     assert [spec.metadata.get("owner", "") for spec in assets.specs] == ["" if is_accepted else owner] * 3
-    assert {spec.group_name for spec in assets.specs} == {"dimensions"}
+
+
+def test_dimensions_and_facts_have_groups_of_their_own() -> None:
+    """A declaration can name another one."""
+    source = Source("s", snapshot="x_{date}.csv")
+    customer = Dimension("dim_customer", "id", {"city": 2}, source)
+    sale = Fact("fct_sale", {"n": "int"}, "at", {"customer": customer}, Source("till", feed=Feed("y_{date}.csv")))
+    declared = Dimension("dim_customer", "id", {"city": 2}, source, group="crm")
+    for table, group in ((customer, "dimensions"), (sale, "facts"), (declared, "crm")):
+        assert {spec.group_name for spec in table_assets(table).specs} == {group}
 
 
 def test_the_table_links_to_its_product_card() -> None:

@@ -46,11 +46,11 @@ sensors
   scd_partitions                          adds partitions
 checks
   dim_legislator      audit_rebuilds_dimension, checklist_is_complete, current_versions_are_open, data_files_exist,
-  dim_legislator      deletes_are_in_effect, no_foreign_commits, no_unused_tables, one_current_version,
-  dim_legislator      surrogate_keys_are_not_reserved, surrogate_keys_are_unique, tables_are_append_only,
-  dim_legislator      upstream_has_applied_commits, version_numbers_are_consecutive, windows_are_not_empty,
-  dim_legislator      windows_do_not_overlap, windows_have_both_ends
-  fct_committee_seat  data_files_exist, grain_is_unique, no_foreign_commits, surrogate_keys_exist,
+  dim_legislator      deletes_are_in_effect, deliveries_accepted, no_foreign_commits, no_unused_tables,
+  dim_legislator      one_current_version, surrogate_keys_are_not_reserved, surrogate_keys_are_unique,
+  dim_legislator      tables_are_append_only, upstream_has_applied_commits, version_numbers_are_consecutive,
+  dim_legislator      windows_are_not_empty, windows_do_not_overlap, windows_have_both_ends
+  fct_committee_seat  data_files_exist, deliveries_accepted, grain_is_unique, no_foreign_commits, surrogate_keys_exist,
   fct_committee_seat  surrogate_keys_fit_event_time, tables_are_append_only, upstream_has_applied_commits
 """
 

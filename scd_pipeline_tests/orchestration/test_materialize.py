@@ -16,7 +16,9 @@ from dagster_pyspark import LazyPySparkResource
 from scd_pipeline import queries
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, alerts
 from scd_pipeline.components.assets import table_assets
+from scd_pipeline.components.dagster_internals import last_evaluated_check
 from scd_pipeline.components.overdue import overdue_check, overdue_limits
+from scd_pipeline.components.rejections import deliveries_result
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, read_dimension
 from scd_pipeline.deliveries.discovery import discover_files, file_version, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
@@ -93,14 +95,24 @@ def test_a_materialization_has_counts_and_a_second_reports_no_change(
     assert second["dim_customer"]["delta_version"] == table["delta_version"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(25)
 def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
-    (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n,Ulm\n", encoding="utf-8")
+    """It also fails the check `deliveries_accepted`, until a run loads the corrected delivery."""
+    rejected = tmp_path / "customers_2024-02-01.csv"
+    rejected.write_text("id,city,town\n1,Wien,\n,Ulm,\n", encoding="utf-8")
+    check = dg.AssetCheckKey(dg.AssetKey("dim_customer"), "deliveries_accepted")
     with dg.DagsterInstance.ephemeral() as instance:
         result = materialize(spark, warehouse, customer, instance, select="dim_customer")
         last = instance.get_latest_materialization_event(dg.AssetKey("dim_customer_changes"))
+        failed = last_evaluated_check(instance, check)
+        rejected.write_text("id,city\n1,Wien\n3,Ulm\n", encoding="utf-8")
+        is_accepted_before_load = deliveries_result(instance, Warehouse(spark, warehouse), customer).passed
+        assert materialize(spark, warehouse, customer, instance, select="dim_customer").success
+        passed = last_evaluated_check(instance, check)
+    assert failed is not None and passed is not None
+    assert (failed.evaluation.passed, is_accepted_before_load, passed.evaluation.passed) == (False, False, True)
     assert not result.success
     assert last is not None and last.asset_materialization is not None
     log = {name: value.value for name, value in last.asset_materialization.metadata.items()}
@@ -109,11 +121,16 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     assert isinstance(batches, dg.TableMetadataValue)
     assert [record.data["outcome"] for record in batches.records] == ["accepted", "rejected"]
     reason, others = failure_description(result)[0].splitlines()
-    assert reason.startswith("2024-02-01: rejected [BAD_ROWS]: 1 of 2 rows are bad")
-    assert "deliver a higher revision" in reason
+    assert reason.startswith(
+        "2024-02-01: rejected [BAD_ROWS]: the business key is NULL or cannot be read; 1 of 2 rows are "
+    )
+    configuration = "{ops: {load_dim_customer: {config: {allow: [bad_rows]}}}}"
+    assert f"or allow `bad_rows` by this run configuration in the launchpad: `{configuration}`" in reason
+    assert reason.endswith("; undeclared columns: town")
+    assert failed.evaluation.description == reason.removesuffix("; undeclared columns: town")
     assert others == "all other deliveries (1) were loaded"
     rows = queries.current(Warehouse(spark, warehouse), customer).collect()
-    assert {(row["id"], row["city"]) for row in rows} == {("1", "Graz"), ("2", "Linz")}
+    assert {(row["id"], row["city"]) for row in rows} == {("1", "Wien"), ("3", "Ulm")}
 
 
 @pytest.mark.slow(10)

@@ -6,7 +6,12 @@ import re
 from pathlib import Path
 
 from scd_pipeline.declaration import Dimension, ExpectedValue, Fact, Source
-from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, CHECKLIST_IS_COMPLETE, SOURCES_ARE_ON_TIME
+from scd_pipeline.invariants.check_descriptions import (
+    CHECK_DESCRIPTIONS,
+    CHECKLIST_IS_COMPLETE,
+    DELIVERIES_ACCEPTED,
+    SOURCES_ARE_ON_TIME,
+)
 from scd_pipeline.operations.check import check_names
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -21,7 +26,7 @@ SALE = Fact("fct_sale", {"sale_id": "int"}, "sold_at", {"customer": CUSTOMER}, S
 
 
 def test_every_check_is_named_by_a_property_of_the_table() -> None:
-    others = {SOURCES_ARE_ON_TIME, CHECKLIST_IS_COMPLETE}
+    others = {DELIVERIES_ACCEPTED, SOURCES_ARE_ON_TIME, CHECKLIST_IS_COMPLETE}
     assert {*check_names(CUSTOMER), *check_names(SALE), *others} == set(CHECK_DESCRIPTIONS)
 
 

@@ -1,0 +1,97 @@
+"""Results of asset checks that the step of a load records in place of the checks' own step.
+
+Dagster shows a check as not evaluated if its last result is older than the latest materialization of its asset. So in
+runs without checks, such as those of sensors and schedules, the step records what the load has verified. If the load
+fails, the step runs the checks that the run has planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from scd_pipeline.components.check_results import alert_of_failed_checks, as_evaluation, check_result
+from scd_pipeline.components.dagster_internals import last_evaluated_check, planned_checks, report_check
+from scd_pipeline.components.overdue import OverdueLimits
+from scd_pipeline.components.rejections import deliveries_result
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.invariants.check_descriptions import DELIVERIES_ACCEPTED, SOURCES_ARE_ON_TIME
+from scd_pipeline.load.run import LoadResult
+from scd_pipeline.operations.check import CheckResult, check_names, check_table, checks_of_loads
+from scd_pipeline.texts import pluralize
+
+_CHECKED, _WHOLE_TABLE_CHECKED = "checked", "whole_table_checked"
+"""Metadata keys of a result that a load records: what it has checked, and when the whole table was checked."""
+
+
+def record_checks_of_load(
+    context: dg.AssetExecutionContext, declared: Dimension | Fact, warehouse: Warehouse, result: LoadResult
+) -> None:
+    """Record the results of the checks that a load has evaluated, except for those that the run has planned."""
+    planned = planned_checks(context, dg.AssetKey(declared.name))
+    if DELIVERIES_ACCEPTED not in planned:
+        report_check(context, as_evaluation(deliveries_result(context.instance, warehouse, declared)))
+    for name in checks_of_loads(declared):
+        if name not in planned:
+            report_check(context, _evaluation_of_load(context.instance, result, name))
+
+
+def _evaluation_of_load(instance: dg.DagsterInstance, result: LoadResult, name: str) -> dg.AssetCheckEvaluation:
+    """Return the result of a check that a load has evaluated for the entities that it changed.
+
+    A violation in the last result remains until the whole table is checked: it may be one of other entities.
+    """
+    table, key = result.table, dg.AssetCheckKey(dg.AssetKey(result.table), name)
+    last = last_evaluated_check(instance, key)
+    metadata = check_result(table, name, CheckResult(table, name, 0, ())).metadata
+    whole: dg.MetadataValue[Any] = dg.MetadataValue.text("not yet")
+    if last is not None:
+        whole = last.evaluation.metadata.get(_WHOLE_TABLE_CHECKED, dg.MetadataValue.timestamp(last.recorded_at))
+    if last is not None and not last.evaluation.passed:
+        metadata = last.evaluation.metadata
+    rows = pluralize(sum(result.row_counts.values()), "changed row")
+    return dg.AssetCheckEvaluation(
+        asset_key=key.asset_key,
+        check_name=name,
+        passed=last is None or last.evaluation.passed,
+        metadata={**metadata, _CHECKED: f"the entities of this load ({rows})", _WHOLE_TABLE_CHECKED: whole},
+    )
+
+
+def run_planned_checks(
+    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
+) -> None:
+    """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
+
+    Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The checklist,
+    which does not check the stored table, is skipped, and so are checks of the project's own.
+
+    Args:
+        context: The context of the step, which is going to fail.
+        limits: When its sources are overdue, if they are checked.
+    """
+    try:
+        for result in _planned_results(context, declared, limits, warehouse):
+            report_check(context, as_evaluation(result))
+    except Exception as error:  # the step fails anyway, for a reason that must not be replaced
+        context.log.warning(f"{declared.name}: the checks did not run: {error}")
+
+
+def _planned_results(
+    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
+) -> Iterator[dg.AssetCheckResult]:
+    planned = planned_checks(context, dg.AssetKey(declared.name))
+    if DELIVERIES_ACCEPTED in planned:
+        yield deliveries_result(context.instance, warehouse, declared)
+    names = [name for name in planned if name in check_names(declared)]
+    if names:
+        results = {result.check: result for result in check_table(warehouse, declared, names)}
+        alert_of_failed_checks(context.op_execution_context, declared.name, results.values())
+        yield from (check_result(declared.name, name, results.get(name)) for name in names)
+    log = dg.AssetKey(declared.name + LOG_SUFFIX)
+    if limits is not None and SOURCES_ARE_ON_TIME in planned_checks(context, log):
+        yield limits.evaluate_and_alert(context.op_execution_context, warehouse)
