@@ -1,7 +1,8 @@
 """Plots for the metadata of a materialization: SVG by matplotlib, embedded in Markdown as a data URI.
 
-Each plot has its own light background, so that it is legible on light and on dark pages. Text is stored as text, not as
-outlines: plots stay small, and the browser chooses a font that contains the characters.
+Plots are transparent, and have colors that are legible on light and on dark pages: an image does not know the theme of
+Dagster's pages, which need not be that of the browser. Text is stored as text, not as outlines: plots stay small, and
+the browser chooses a font that contains the characters.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _LABEL_WIDTH, _MAX_LANES = 250.0, 12
 _PADDING, _ROW, _TOP, _AXIS, _LINE = 14, 26, 36, 46, 14
 """Heights in pixels: padding, a row, the title above the rows, the time axis, and a line of the caption."""
 _CAPTION_WIDTH, _CAPTION_LINES = 115, 3
-_BACKGROUND, _INK, _MUTED, _GRID = "#fcfcfd", "#22313f", "#55636f", "#d5dce2"
-_OPENED, _CLOSED, _NULL, _VERSIONS = "#2f6f9f", "#d1703c", "#eef1f4", ("#c3d3e2", "#dfe8f0")
+_INK, _INK_ON_BAND = "#727d88", "#22313f"
+"""Colors of text and lines: on the page, and on a light band."""
+_OPENED, _CLOSED, _NULL, _VERSIONS = "#3f83b8", "#c4622f", "#eef1f4", ("#c3d3e2", "#dfe8f0")
 _BANDS = ("#8fb8de", "#f2b880", "#a3cfa0", "#d7a9d3", "#e6d27a", "#93d0cf", "#e59a96", "#c3b4e8", "#bfc7cd", "#c9b199")
 _EARLIEST, _LATEST = (datetime(year, 7, 1, tzinfo=timezone.utc) for year in (1, 9998))
 """Limits of the time axis, which leave room for its ticks; a window that begins earlier has no known start."""
@@ -42,13 +44,13 @@ _STYLE = {
     "text.color": _INK,
     "text.parse_math": False,  # a value may contain two dollar signs
     "text.usetex": False,
-    "axes.edgecolor": _MUTED,
+    "axes.edgecolor": _INK,
     "axes.labelcolor": _INK,
     "axes.formatter.useoffset": False,
     "xtick.color": _INK,
     "ytick.color": _INK,
-    "figure.facecolor": _BACKGROUND,
-    "axes.facecolor": _BACKGROUND,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
     "svg.fonttype": "none",
     "svg.hashsalt": "scd_pipeline",  # equal plots are equal texts
 }
@@ -210,9 +212,10 @@ def _drawn(band: _Band, axis: tuple[datetime, datetime], pixels_per_second: floa
 
 def _draw_band(axes: Axes, row: int, drawn: _DrawnBand) -> None:
     length, color = drawn.end - drawn.start, drawn.band.color
-    axes.barh(row, length, left=drawn.start, height=0.78, color=color, edgecolor=_BACKGROUND, linewidth=0.8)
+    axes.barh(row, length, left=drawn.start, height=0.78, color=color, edgecolor=_INK, linewidth=0.5)
     if drawn.text:
-        axes.text(drawn.start + length / 2, row, drawn.text, ha="center", va="center_baseline")
+        place = (drawn.start + length / 2, row)
+        axes.text(*place, drawn.text, ha="center", va="center_baseline", color=_INK_ON_BAND)
 
 
 def _in_full(names: Sequence[str], lanes: Sequence[Sequence[_DrawnBand]]) -> list[str]:
@@ -278,13 +281,13 @@ def _plot(title: str, rows: Sequence[str], draw: Callable[[Axes], None], caption
         draw(axes)
         axes.set_yticks(range(len(rows)), rows)
         axes.tick_params(axis="y", length=0)
-        axes.grid(axis="x", color=_GRID, linewidth=0.7)
+        axes.grid(axis="x", color=_INK, alpha=0.3, linewidth=0.7)
         axes.set_axisbelow(True)
         axes.spines[["top", "right", "left"]].set_visible(False)
         figure.text(
             _PADDING / _WIDTH, 1 - 20 / height, _shortened(title, _WIDTH - 150), size=_FONT_SIZE + 2, weight="bold"
         )
-        figure.text(_PADDING / _WIDTH, _LINE / 2 / height, caption, size=_FONT_SIZE - 1, color=_MUTED, va="bottom")
+        figure.text(_PADDING / _WIDTH, _LINE / 2 / height, caption, size=_FONT_SIZE - 1, va="bottom")
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     # In points the plot would be a third larger on the page.

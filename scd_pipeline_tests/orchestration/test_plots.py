@@ -173,11 +173,36 @@ def test_a_window_from_the_declared_begin_has_no_start() -> None:
     assert plotted_version({**row, "effective_from": at(2024, 2, 1)}, ["a"], customer).start == at(2024, 2, 1)
 
 
-def test_a_plot_is_legible_on_any_page_and_described() -> None:
-    """Its background is its own; the description cannot break out of the Markdown."""
-    svg = timeline("t", HISTORY)
-    assert re.search(r'<g id="patch_1">\s*<path [^>]*style="fill: #fcfcfd', svg)
-    assert as_markdown(svg, "a](b)\n[c]").startswith("![a(b) c](data:image/svg+xml;base64,")
+@pytest.mark.parametrize(
+    "svg", [timeline("t", HISTORY, "A caption."), versions_per_delivery("dim_x", [("2024-01-01", 1200, 3)])]
+)
+def test_a_plot_is_legible_on_light_and_on_dark_pages(svg: str) -> None:
+    """It is transparent. Text is on the page, or dark on a band."""
+    assert re.search(r'<g id="patch_1">\s*<path [^>]*style="fill: none', svg)
+    colors = set(re.findall(r"<text [^>]*fill: (#\w+)", svg))
+    assert colors <= {"#727d88", "#22313f"} and "#727d88" in colors
+    assert "#000000" not in svg and "#ffffff" not in svg
+    for page in ("#ffffff", "#0f1012", "#1a1b1e"):
+        assert contrast("#727d88", page) > 4
+    bands = re.findall(r'<g id="patch_\d+">\s*<path d="[^"]+" [^>]*style="fill: (#\w+); stroke', svg)
+    assert "#22313f" not in colors or min(contrast("#22313f", band) for band in bands) > 4.5
+
+
+def contrast(color: str, other: str) -> float:
+    """Return the contrast ratio of two colors (WCAG 2)."""
+    darker, lighter = sorted(map(luminance, (color, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(color: str) -> float:
+    """Return the relative luminance of a color (WCAG 2)."""
+    channels = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_the_description_of_a_plot_cannot_break_out_of_the_markdown() -> None:
+    assert as_markdown(timeline("t", HISTORY), "a](b)\n[c]").startswith("![a(b) c](data:image/svg+xml;base64,")
 
 
 def test_the_settings_of_matplotlib_stay_as_they_were(tmp_path: Path) -> None:
