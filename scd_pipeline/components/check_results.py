@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.alerts import alert_from_run
+from scd_pipeline.components.rule_texts import rule_texts
 from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, WARNING_CHECKS
 from scd_pipeline.operations.check import CheckResult
 
@@ -25,18 +26,24 @@ def _rule_address(rule: str, docs_url: str) -> str:
     return f"{docs_url.rstrip('/')}/semantics.md#{rule.lower()}"
 
 
+def _rule(rule: str, docs_url: str) -> dg.MetadataValue[Any]:
+    """Return a link to a rule; without the address of the docs the text of the rule, or its path within the docs."""
+    if docs_url:
+        return dg.MetadataValue.url(_rule_address(rule, docs_url))
+    if text := rule_texts().get(rule):
+        return dg.MetadataValue.md(text)
+    return dg.MetadataValue.text(_rule_address(rule, "docs"))
+
+
 def check_result(table: str, name: str, result: CheckResult | None, docs_url: str = "") -> dg.AssetCheckResult:
     """Return the result of a check as Dagster's.
 
     Args:
         result: The result of the check; None before the first load.
-        docs_url: Address of the docs, to which the metadata of each rule links. Without it, the metadata contains the
-            path of the rule within the docs.
+        docs_url: Address of the docs, to which the metadata of each rule links (`_rule`).
     """
-    metadata: dict[str, dg.MetadataValue[Any]] = {}
-    for rule in CHECK_DESCRIPTIONS[name].rules:
-        address = _rule_address(rule, docs_url or "docs")
-        metadata[f"rule {rule}"] = dg.MetadataValue.url(address) if docs_url else dg.MetadataValue.text(address)
+    rules = CHECK_DESCRIPTIONS[name].rules
+    metadata: dict[str, dg.MetadataValue[Any]] = {f"rule {rule}": _rule(rule, docs_url) for rule in rules}
     if result is None:
         metadata["note"] = dg.MetadataValue.text("Nothing to check before the first load.")
     else:

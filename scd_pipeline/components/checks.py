@@ -55,11 +55,11 @@ def table_checks(
         with as_dagster_failure():
             opened = warehouse.open()
             results = {result.check: result for result in check_table(opened, declared, selected)}
-            deliveries = deliveries_result(context.instance, opened, declared)
+            is_selected = DELIVERIES_ACCEPTED in selected
+            deliveries = [deliveries_result(context.instance, opened, declared)] if is_selected else []
         alert_of_failed_checks(context.op_execution_context, table, results.values())
         for check in [check for check in checks if check in selected]:
             yield check_result(table, check, results.get(check), docs_url)
-        if DELIVERIES_ACCEPTED in selected:
-            yield deliveries
+        yield from deliveries
 
     return check_tables

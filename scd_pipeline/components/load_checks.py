@@ -7,6 +7,7 @@ fails, the step runs the checks that the run has planned.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,12 +33,22 @@ def record_checks_of_load(
     context: dg.AssetExecutionContext, declared: Dimension | Fact, warehouse: Warehouse, result: LoadResult
 ) -> None:
     """Record the results of the checks that a load has evaluated, except for those that the run has planned."""
-    planned = planned_checks(context, dg.AssetKey(declared.name))
-    if DELIVERIES_ACCEPTED not in planned:
-        report_check(context, as_evaluation(deliveries_result(context.instance, warehouse, declared)))
-    for name in checks_of_loads(declared):
-        if name not in planned:
-            report_check(context, _evaluation_of_load(context.instance, result, name))
+    with _errors_as_warnings(context, declared.name):
+        planned = planned_checks(context, dg.AssetKey(declared.name))
+        if DELIVERIES_ACCEPTED not in planned:
+            report_check(context, as_evaluation(deliveries_result(context.instance, warehouse, declared)))
+        for name in checks_of_loads(declared):
+            if name not in planned:
+                report_check(context, _evaluation_of_load(context.instance, result, name))
+
+
+@contextlib.contextmanager
+def _errors_as_warnings(context: dg.AssetExecutionContext, table: str) -> Iterator[None]:
+    """Log an error of a check as a warning: the load has committed, or fails for a reason that must not be replaced."""
+    try:
+        yield
+    except Exception as error:
+        context.log.warning(f"{table}: the checks did not run: {error}")
 
 
 def _evaluation_of_load(instance: dg.DagsterInstance, result: LoadResult, name: str) -> dg.AssetCheckEvaluation:
@@ -74,11 +85,9 @@ def run_planned_checks(
         context: The context of the step, which is going to fail.
         limits: When its sources are overdue, if they are checked.
     """
-    try:
+    with _errors_as_warnings(context, declared.name):
         for result in _planned_results(context, declared, limits, warehouse):
             report_check(context, as_evaluation(result))
-    except Exception as error:  # the step fails anyway, for a reason that must not be replaced
-        context.log.warning(f"{declared.name}: the checks did not run: {error}")
 
 
 def _planned_results(

@@ -11,8 +11,10 @@ import pytest
 
 from scd_pipeline.components import assets, checks, load_checks
 from scd_pipeline.components.partitions import delivery_partitions
+from scd_pipeline.components.rule_texts import rule_texts
 from scd_pipeline.declaration import Dimension, read_dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS
 from scd_pipeline.operations.check import CheckResult, checks_of_loads
 from scd_pipeline_tests.orchestration.fake_loads import NoWarehouse, fake_loads, run
 
@@ -153,6 +155,37 @@ def test_a_violation_remains_until_the_whole_table_is_checked(
     monkeypatch.setattr(checks, "check_table", lambda *_: (CheckResult("dim_customer", name, 0, ()),))
     execute_checks(customer, instance, name)
     assert evaluation(instance, name).passed
+
+
+def test_a_result_contains_the_text_of_its_rules(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A link needs the address of the docs. An installation without the docs has the path of the rule."""
+    fake_loads(monkeypatch)
+    assert load(customer, instance, DAYS[0])
+    for check in (check for check in CHECK_DESCRIPTIONS.values() if check.name in checks_of_loads(customer)):
+        for rule in check.rules:
+            assert values(instance, check.name)[f"rule {rule}"].startswith(f"**{rule}. ")
+    rule = values(instance, "windows_do_not_overlap")["rule S2"]
+    assert rule.startswith("**S2. Half-open windows**\n\nA version is in force from `effective_from`")
+    assert "Example" not in rule
+    assert rule_texts(tmp_path) == {}
+
+
+def test_an_error_of_the_check_does_not_fail_the_load(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load has committed, or fails for another reason."""
+    fake_loads(monkeypatch)
+
+    def fail(*_: Any) -> Any:
+        raise OSError("no such folder")
+
+    monkeypatch.setattr(load_checks, "deliveries_result", fail)
+    done = run(customer, instance, DAYS[0], with_checks=False)
+    assert done.success
+    warnings = [entry.user_message for entry in instance.all_logs(done.run_id)]
+    assert "dim_customer: the checks did not run: no such folder" in warnings
 
 
 def test_a_check_that_the_run_has_planned_is_not_recorded_by_the_load(

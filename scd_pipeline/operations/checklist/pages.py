@@ -13,11 +13,11 @@ PAGES = {
 }
 """The page of each topic in the documentation of this package, with the section of a runbook."""
 
-_CLONE = Path(__file__).parents[3] / "docs"
+CLONE_DOCS = Path(__file__).parents[3] / "docs"
 """The documentation in a clone; an installed package does not contain it."""
 
 
-def documentation_pages(docs_url: str = "", clone: Path = _CLONE) -> dict[str, str]:
+def documentation_pages(docs_url: str = "", clone: Path = CLONE_DOCS) -> dict[str, str]:
     """Return the address of the page of each topic, without topics that have none.
 
     Pages of a folder are read, so that a page or a section that was removed is missing. Pages at a URL are not
