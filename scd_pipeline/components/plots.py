@@ -214,8 +214,8 @@ def _draw_band(axes: Axes, row: int, drawn: _DrawnBand) -> None:
     length, color = drawn.end - drawn.start, drawn.band.color
     axes.barh(row, length, left=drawn.start, height=0.78, color=color, edgecolor=_INK, linewidth=0.5)
     if drawn.text:
-        place = (drawn.start + length / 2, row)
-        axes.text(*place, drawn.text, ha="center", va="center_baseline", color=_INK_ON_BAND)
+        center = (drawn.start + length / 2, row)
+        axes.text(*center, drawn.text, ha="center", va="center_baseline", color=_INK_ON_BAND)
 
 
 def _in_full(names: Sequence[str], lanes: Sequence[Sequence[_DrawnBand]]) -> list[str]:
