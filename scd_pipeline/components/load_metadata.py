@@ -165,6 +165,8 @@ def _batch_counts(batches: Sequence[BatchResult], entities: str) -> dict[str, in
 
 
 # -- tables
+#
+# The pages of Dagster clip a table that is too wide, and wrap the text of its cells: so the tables have few columns.
 
 
 def last_deliveries(result: LoadResult) -> dict[str, Any]:
@@ -174,9 +176,21 @@ def last_deliveries(result: LoadResult) -> dict[str, Any]:
 
 
 def _delivery_record(batch: BatchResult) -> dg.TableRecord:
-    fields = {**_ROW_COUNTS, "new": "new", "changed": "changed", "deleted": "deleted", "code": "code"}
-    values = {name: getattr(batch, field) for name, field in fields.items()}
-    return dg.TableRecord({"source": batch.source, "delivery": batch.delivery, "outcome": batch.outcome, **values})
+    rows = {"quarantined": batch.bad_rows, "filtered": batch.filtered_rows, "values set to NULL": batch.nulled_values}
+    entities = {"new": batch.new, "changed": batch.changed, "deleted": batch.deleted}
+    return dg.TableRecord(
+        {
+            "delivery": f"{batch.source} {batch.delivery}",
+            "outcome": batch.outcome,
+            "rows": _counts_text({"read": batch.rows, **{name: count for name, count in rows.items() if count}}),
+            "changes": _counts_text(entities),
+            "code": batch.code,
+        }
+    )
+
+
+def _counts_text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def warnings(result: LoadResult) -> dict[str, str]:
@@ -219,8 +233,28 @@ def _version_counts(batch: BatchResult, audit: AuditResult | None) -> tuple[int,
 
 
 def _example_record(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:
+    """Return a row as a record: row action, business key, window (if the table has windows) and attributes."""
     names = summary_columns(list(row), dimension)
-    return dg.TableRecord({("action" if name == ACTION else name): row[name] or "" for name in names})
+    own = {ACTION, *_PLOTTED_COLUMNS, *dimension.key_names}
+    keys = [name for name in names if name in dimension.key_names or name == VERSION]
+    start, end = _value_text(row.get(EFFECTIVE_FROM)), _value_text(row.get(EFFECTIVE_TO))
+    window = {"window": f"{start} to {end}"} if dimension.has_windows else {}
+    return dg.TableRecord(
+        {
+            "action": row[ACTION] or "",
+            "row": _values_text(row, keys),
+            **window,
+            "values": _values_text(row, [name for name in names if name not in own]),
+        }
+    )
+
+
+def _values_text(row: Mapping[str, str | None], names: Sequence[str]) -> str:
+    return ", ".join(f"{name}: {_value_text(row[name])}" for name in names)
+
+
+def _value_text(value: str | None) -> str:
+    return "NULL" if value is None else value
 
 
 # -- the history of one entity

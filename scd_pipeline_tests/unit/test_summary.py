@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline.components.load_metadata import log_counts, table_counts
+from scd_pipeline.components.load_metadata import examples, last_deliveries, log_counts, table_counts
+from scd_pipeline.declaration import Dimension, Source
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult
@@ -53,6 +54,29 @@ def test_bad_values_that_were_set_to_null_are_counted() -> None:
     batch = BatchResult("crm/snapshot/1/1", "crm", "snapshot", "1", "accepted", rows=3, nulled_values=2)
     assert str(batch) == "crm/snapshot/1/1: accepted, 3 rows: 0 new, 0 changed, 0 deleted, 2 bad values set to NULL"
     assert log_counts(LoadResult("dim_player", (batch,), {}, 2, 1, 0.1))["values_set_to_null"] == 2
+
+
+def test_tables_of_a_load_have_few_columns() -> None:
+    """Dagster clips wide tables."""
+    attributes = {"name": 1, "city": 2, "segment": 2, "street": 2}
+    player = Dimension("dim_player", {"player_id": "int"}, attributes, Source("crm", snapshot="p_{date}.csv"))
+    window = {"version": "2", "effective_from": "2024-02-01 00:00:00", "effective_to": None}
+    row = {"_action": "open", "player_id": "7", **window, "name": "Ann", "city": "Graz", "segment": None, "street": "x"}
+    batch = BatchResult("crm/1/1", "crm", "snapshot", "2024-02-01", "accepted", rows=3, bad_rows=1, new=2)
+    result = LoadResult("dim_player", (batch,), {}, 2, 1, 0.1, (row,))
+    assert examples(result, player)["examples"].records[0].data == {
+        "action": "open",
+        "row": "player_id: 7, version: 2",
+        "window": "2024-02-01 00:00:00 to NULL",
+        "values": "city: Graz, segment: NULL, street: x",
+    }
+    assert last_deliveries(result)["last_deliveries"].records[0].data == {
+        "delivery": "crm 2024-02-01",
+        "outcome": "accepted",
+        "rows": "3 read, 1 quarantined",
+        "changes": "2 new, 0 changed, 0 deleted",
+        "code": "",
+    }
 
 
 @pytest.mark.parametrize(
