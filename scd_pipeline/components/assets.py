@@ -10,6 +10,7 @@ import dagster as dg
 
 from scd_pipeline.components import definition_metadata, load_metadata, plots
 from scd_pipeline.components.delivery_selection import DeliverySelection
+from scd_pipeline.components.load_checks import LoadChecks
 from scd_pipeline.components.load_step import load_step
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import LoadReport
@@ -32,6 +33,7 @@ def table_assets(
     freshness: dg.FreshnessPolicy | None = None,
     limits: OverdueLimits | None = None,
     retry: Retry | None = None,
+    docs_url: str = "",
 ) -> dg.AssetsDefinition:
     """Return the change log, table and audit of a dimension, or the change log and table of a fact.
 
@@ -43,6 +45,7 @@ def table_assets(
         freshness: The freshness policy of change log and table.
         limits: When its sources are overdue, if there is a check of this (`overdue_check`).
         retry: How a load is retried after write conflicts; by default five attempts.
+        docs_url: Address of the folder `docs` of this package, to which the results of checks link.
     """
     row_dimension, retry = as_dimension(table), retry or Retry()
     is_fact = isinstance(table, Fact)
@@ -87,7 +90,8 @@ def table_assets(
             details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": details},
         )
 
-    return load_step(table, _specs(table, row_dimension, freshness), load, limits=limits, attempts=retry.attempts)
+    checks = LoadChecks(table, limits, docs_url)
+    return load_step(table, _specs(table, row_dimension, freshness), load, checks=checks, attempts=retry.attempts)
 
 
 def _specs(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
@@ -29,17 +30,75 @@ _CHECKED, _WHOLE_TABLE_CHECKED = "checked", "whole_table_checked"
 """Metadata keys of a result that a load records: what it has checked, and when the whole table was checked."""
 
 
-def record_checks_of_load(
-    context: dg.AssetExecutionContext, declared: Dimension | Fact, warehouse: Warehouse, result: LoadResult
-) -> None:
-    """Record the results of the checks that a load has evaluated, except for those that the run has planned."""
-    with _errors_as_warnings(context, declared.name):
-        planned = planned_checks(context, dg.AssetKey(declared.name))
-        if DELIVERIES_ACCEPTED not in planned:
-            report_check(context, as_evaluation(deliveries_result(context.instance, warehouse, declared)))
-        for name in checks_of_loads(declared):
-            if name not in planned:
-                report_check(context, _evaluation_of_load(context.instance, result, name))
+@dataclass(frozen=True)
+class LoadChecks:
+    """The checks whose results the step of a load records.
+
+    Attributes:
+        declared: The dimension or fact.
+        limits: When its sources are overdue, if they are checked.
+        docs_url: Address of the docs, to which the results link.
+    """
+
+    declared: Dimension | Fact
+    limits: OverdueLimits | None = None
+    docs_url: str = ""
+
+    def record_results(self, context: dg.AssetExecutionContext, warehouse: Warehouse, result: LoadResult) -> None:
+        """Record the results of the checks that a load has evaluated, except for those that the run has planned."""
+        with _errors_as_warnings(context, result.table):
+            planned = planned_checks(context, dg.AssetKey(result.table))
+            if DELIVERIES_ACCEPTED not in planned:
+                report_check(context, as_evaluation(deliveries_result(context.instance, warehouse, self.declared)))
+            for name in checks_of_loads(self.declared):
+                if name not in planned:
+                    report_check(context, self._evaluation(context.instance, result, name))
+
+    def _evaluation(self, instance: dg.DagsterInstance, result: LoadResult, name: str) -> dg.AssetCheckEvaluation:
+        """Return the result of a check that a load has evaluated for the entities that it changed.
+
+        A violation in the last result remains until the whole table is checked: it may be one of other entities.
+        """
+        table, key = result.table, dg.AssetCheckKey(dg.AssetKey(result.table), name)
+        last = last_evaluated_check(instance, key)
+        metadata = check_result(table, name, CheckResult(table, name, 0, ()), self.docs_url).metadata
+        whole: dg.MetadataValue[Any] = dg.MetadataValue.text("not yet")
+        if last is not None:
+            whole = last.evaluation.metadata.get(_WHOLE_TABLE_CHECKED, dg.MetadataValue.timestamp(last.recorded_at))
+        if last is not None and not last.evaluation.passed:
+            metadata = last.evaluation.metadata
+        rows = pluralize(sum(result.row_counts.values()), "changed row")
+        return dg.AssetCheckEvaluation(
+            asset_key=key.asset_key,
+            check_name=name,
+            passed=last is None or last.evaluation.passed,
+            metadata={**metadata, _CHECKED: f"the entities of this load ({rows})", _WHOLE_TABLE_CHECKED: whole},
+        )
+
+    def run_planned(self, context: dg.AssetExecutionContext, warehouse: Warehouse) -> None:
+        """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
+
+        Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The
+        checklist, which does not check the stored table, is skipped, and so are checks of the project's own.
+        """
+        with _errors_as_warnings(context, self.declared.name):
+            for result in self._planned_results(context, warehouse):
+                report_check(context, as_evaluation(result))
+
+    def _planned_results(
+        self, context: dg.AssetExecutionContext, warehouse: Warehouse
+    ) -> Iterator[dg.AssetCheckResult]:
+        table = self.declared.name
+        planned = planned_checks(context, dg.AssetKey(table))
+        if DELIVERIES_ACCEPTED in planned:
+            yield deliveries_result(context.instance, warehouse, self.declared)
+        names = [name for name in planned if name in check_names(self.declared)]
+        if names:
+            results = {result.check: result for result in check_table(warehouse, self.declared, names)}
+            alert_of_failed_checks(context.op_execution_context, table, results.values())
+            yield from (check_result(table, name, results.get(name), self.docs_url) for name in names)
+        if self.limits is not None and SOURCES_ARE_ON_TIME in planned_checks(context, dg.AssetKey(table + LOG_SUFFIX)):
+            yield self.limits.evaluate_and_alert(context.op_execution_context, warehouse)
 
 
 @contextlib.contextmanager
@@ -49,58 +108,3 @@ def _errors_as_warnings(context: dg.AssetExecutionContext, table: str) -> Iterat
         yield
     except Exception as error:
         context.log.warning(f"{table}: the checks did not run: {error}")
-
-
-def _evaluation_of_load(instance: dg.DagsterInstance, result: LoadResult, name: str) -> dg.AssetCheckEvaluation:
-    """Return the result of a check that a load has evaluated for the entities that it changed.
-
-    A violation in the last result remains until the whole table is checked: it may be one of other entities.
-    """
-    table, key = result.table, dg.AssetCheckKey(dg.AssetKey(result.table), name)
-    last = last_evaluated_check(instance, key)
-    metadata = check_result(table, name, CheckResult(table, name, 0, ())).metadata
-    whole: dg.MetadataValue[Any] = dg.MetadataValue.text("not yet")
-    if last is not None:
-        whole = last.evaluation.metadata.get(_WHOLE_TABLE_CHECKED, dg.MetadataValue.timestamp(last.recorded_at))
-    if last is not None and not last.evaluation.passed:
-        metadata = last.evaluation.metadata
-    rows = pluralize(sum(result.row_counts.values()), "changed row")
-    return dg.AssetCheckEvaluation(
-        asset_key=key.asset_key,
-        check_name=name,
-        passed=last is None or last.evaluation.passed,
-        metadata={**metadata, _CHECKED: f"the entities of this load ({rows})", _WHOLE_TABLE_CHECKED: whole},
-    )
-
-
-def run_planned_checks(
-    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
-) -> None:
-    """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
-
-    Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The checklist,
-    which does not check the stored table, is skipped, and so are checks of the project's own.
-
-    Args:
-        context: The context of the step, which is going to fail.
-        limits: When its sources are overdue, if they are checked.
-    """
-    with _errors_as_warnings(context, declared.name):
-        for result in _planned_results(context, declared, limits, warehouse):
-            report_check(context, as_evaluation(result))
-
-
-def _planned_results(
-    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: OverdueLimits | None, warehouse: Warehouse
-) -> Iterator[dg.AssetCheckResult]:
-    planned = planned_checks(context, dg.AssetKey(declared.name))
-    if DELIVERIES_ACCEPTED in planned:
-        yield deliveries_result(context.instance, warehouse, declared)
-    names = [name for name in planned if name in check_names(declared)]
-    if names:
-        results = {result.check: result for result in check_table(warehouse, declared, names)}
-        alert_of_failed_checks(context.op_execution_context, declared.name, results.values())
-        yield from (check_result(declared.name, name, results.get(name)) for name in names)
-    log = dg.AssetKey(declared.name + LOG_SUFFIX)
-    if limits is not None and SOURCES_ARE_ON_TIME in planned_checks(context, log):
-        yield limits.evaluate_and_alert(context.op_execution_context, warehouse)

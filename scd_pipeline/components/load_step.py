@@ -17,8 +17,7 @@ from pydantic import Field
 
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
-from scd_pipeline.components.load_checks import record_checks_of_load, run_planned_checks
-from scd_pipeline.components.overdue import OverdueLimits
+from scd_pipeline.components.load_checks import LoadChecks
 from scd_pipeline.components.partition_events import (
     LoadReport,
     not_materialized,
@@ -60,7 +59,7 @@ def load_step(
     specs: Sequence[dg.AssetSpec],
     load: LoadTables,
     *,
-    limits: OverdueLimits | None = None,
+    checks: LoadChecks,
     attempts: int,
 ) -> dg.AssetsDefinition:
     """Return the one step that materializes the assets of a dimension or a fact.
@@ -68,7 +67,7 @@ def load_step(
     Any of the assets can be selected alone: the step loads and records all of them whichever are selected.
 
     Args:
-        limits: When the sources are overdue, if they are checked.
+        checks: The checks whose results the step records.
         attempts: How often `load` attempts a load, for the checklist.
     """
     name, names = declared.name, [spec.key.to_user_string() for spec in specs]
@@ -86,7 +85,7 @@ def load_step(
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        yield from _load_and_record(context, declared, config, warehouse, load, limits)
+        yield from _load_and_record(context, declared, config, warehouse, load, checks)
 
     return load_tables
 
@@ -117,12 +116,12 @@ def _load_and_record(
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
-    limits: OverdueLimits | None,
+    checks: LoadChecks,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
     has_partitions = context.has_partition_key or context.has_partition_key_range
     requested = set(context.partition_keys) if has_partitions else set()
-    loaded = _load(context, declared, requested, config, warehouse, load, limits)
+    loaded = _load(context, declared, requested, config, warehouse, load, checks)
     batches, report = loaded.batches, loaded.report
     stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
     rejected = {key: batch for key, batch in sorted(batches.items()) if _fails(batch, is_requested=key in requested)}
@@ -146,9 +145,9 @@ def _load_and_record(
             context, report, suffix, logged=logged, yielded=yielded, file_versions=loaded.file_versions
         )
     record_rejected(context, report, rejected, planned=requested, file_versions=loaded.file_versions)
-    record_checks_of_load(context, declared, report.warehouse, report.result)
+    checks.record_results(context, report.warehouse, report.result)
     if has_failed:
-        run_planned_checks(context, declared, limits, report.warehouse)
+        checks.run_planned(context, report.warehouse)
         raise load_failure(declared.name, rejected, loaded.unresolved, others=len(stored))
 
 
@@ -173,7 +172,7 @@ def _load(
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
-    limits: OverdueLimits | None,
+    checks: LoadChecks,
 ) -> _PartitionedLoad:
     """Load the deliveries of the requested partitions.
 
@@ -194,7 +193,7 @@ def _load(
             loaded = load(opened, selection, context.run.run_id, context.log.info)
             report = replace(loaded, seconds=time.monotonic() - start)
         except ScdError:
-            run_planned_checks(context, declared, limits, opened)
+            checks.run_planned(context, opened)
             raise
     context.log.info(load_summary(report.result))
     for warning in report.result.warnings:

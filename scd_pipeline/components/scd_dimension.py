@@ -163,7 +163,9 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
             facts = [fact for fact in declared.facts if fact is table or fact.references(as_dimension(table))]
-            assets = table_assets(table, facts=facts, freshness=freshness, limits=limits, retry=retry)
+            assets = table_assets(
+                table, facts=facts, freshness=freshness, limits=limits, retry=retry, docs_url=self.docs_url
+            )
             condition = None
             if isinstance(table, Fact) and self.fact_automation:
                 assets, condition = with_automation(assets, table), never_requested()

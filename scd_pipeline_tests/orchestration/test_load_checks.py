@@ -9,10 +9,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.components import assets, checks, load_checks
+from scd_pipeline.components import ScdDimension, assets, checks, load_checks
 from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.components.rule_texts import rule_texts
-from scd_pipeline.declaration import Dimension, read_dimension
+from scd_pipeline.declaration import Declarations, Dimension, read_dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS
 from scd_pipeline.operations.check import CheckResult, checks_of_loads
@@ -170,6 +170,28 @@ def test_a_result_contains_the_text_of_its_rules(
     assert rule.startswith("**S2. Half-open windows**\n\nA version is in force from `effective_from`")
     assert "Example" not in rule
     assert rule_texts(tmp_path) == {}
+
+
+@pytest.mark.parametrize("with_checks", [False, True])
+@pytest.mark.parametrize("rejected", [[], [DAYS[0]]])
+def test_a_result_links_to_its_rules_if_the_docs_have_an_address(
+    with_checks: bool,
+    rejected: list[str],
+    customer: Dimension,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether the load, its step in place of the checks, or the checks themselves record it."""
+    fake_loads(monkeypatch, rejected=rejected)
+    location = ScdDimension(docs_url="https://docs").definitions(Declarations((customer,), ()))
+    selection = dg.AssetSelection.assets("dim_customer")
+    job = dg.define_asset_job("load", selection if with_checks else selection.without_checks())
+    resources = {"warehouse": NoWarehouse(path="/nowhere")}
+    location = dg.Definitions.merge(location, dg.Definitions(jobs=[job], resources=resources))
+    load = location.resolve_job_def("load")
+    done = load.execute_in_process(instance=instance, partition_key=DAYS[0], raise_on_error=False)
+    assert done.success is not bool(rejected)
+    assert values(instance, "one_current_version")["rule S3"] == "https://docs/semantics.md#s3"
 
 
 def test_an_error_of_the_check_does_not_fail_the_load(
