@@ -85,12 +85,14 @@ REJECTED = {
     ),
     "fewer.csv": (
         "BAD_ROWS",
-        "2 lines have fewer than the 3 fields of the header (line 2 has 1, line 6 has 1)",
+        "2 lines have fewer than the 3 fields of the header (line 2 has 1, line 6 has 1); 2 of 3 rows are bad (67%); "
+        "expected at most 5%",
     ),
     "ends of lines.csv": (
         "BAD_ROWS",
         "4 lines have more than the 2 fields of the header (line 2 has 3, line 3 has 3, line 4 has 3, "
-        "...) because each of them ends with the separator ','; remove it there, or end the header with it too",
+        "...) because each of them ends with the separator ','; remove it there, or end the header with it too; 4 of 4 "
+        "rows are bad (100%); expected at most 5%",
     ),
     "separator.csv": (
         "COLUMN_MISSING",
@@ -100,7 +102,8 @@ REJECTED = {
     "end of header.csv": (
         "BAD_ROWS",
         "2 lines have fewer than the 3 fields of the header (line 2 has 2, line 3 has 2) because the "
-        "header ends with the separator ','; remove it there, or end each line with it too",
+        "header ends with the separator ','; remove it there, or end each line with it too; 2 of 2 rows are bad "
+        "(100%); expected at most 5%",
     ),
 }
 
