@@ -30,13 +30,14 @@ CONDITIONS: Mapping[str, Condition] = {
     # Deliveries
     "BAD_ROWS": Condition(
         "{example}; {bad} of {rows} rows are bad ({share}); expected at most {limit}",
-        "list the rows with `scd plan --bad-rows`, fix them and deliver a higher revision, or allow `bad_rows` "
-        + ways_to_allow("bad_rows"),
+        "list the rows with `scd plan --bad-rows`, replace the file by a corrected one (of a frame deliver a higher "
+        "revision) and load again, or allow `bad_rows` " + ways_to_allow("bad_rows"),
     ),
     "RETIRE_GUARD": Condition(
         "the snapshot omits {omitted} of the {existing} entities that exist in its scope ({share}); expected at most "
         "{limit}",
-        "deliver the complete snapshot, or allow `retire_guard` " + ways_to_allow("retire_guard"),
+        "replace the file by the complete snapshot (of a frame deliver a higher revision) and load again, or allow "
+        "`retire_guard` " + ways_to_allow("retire_guard"),
     ),
     "UNORDERED_CHANGES": Condition(
         "several changes of {keys} have the same time; expected one change per key and time, or an order",

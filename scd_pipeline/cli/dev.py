@@ -43,6 +43,10 @@ nux:
 """
 
 
+_BETA_WARNINGS = ",".join(f"ignore:{kind} `" for kind in ("Class", "Function", "Parameter"))
+"""Filters of Python for Dagster's warnings that it uses its own beta interfaces, by the beginnings of their texts."""
+
+
 def run(settings: Settings, *, port: int, code_location: str, report: Report) -> int:
     """Serve until Ctrl-C.
 
@@ -90,7 +94,7 @@ def environment(settings: Settings, url: str, home: Path) -> dict[str, str]:
     variables = {"DAGSTER_HOME": str(home), "SCD_REMOTE": url, "SCD_WAREHOUSE": settings.warehouse_path}
     if settings.declarations:
         variables["SCD_DECLARATIONS"] = str(settings.declarations)
-    return {**settings.environment.variables, **variables}
+    return {"PYTHONWARNINGS": _BETA_WARNINGS, **settings.environment.variables, **variables}
 
 
 def command(folder: Path, port: int, code_location: str) -> list[str]:

@@ -33,6 +33,7 @@ _NAME = re.compile(r"[^\W_][\w-]*")
 """Names that a declaration accepts unchanged."""
 _RESERVED = frozenset(TECHNICAL_COLUMNS)
 """Names of columns that the package adds."""
+_SINGLE_TYPE = "single_scd_type: true # as guessed; remove the line when you give an attribute another type"
 _ATTRIBUTES = "attributes: # scd 1: the latest value in every version; scd 2: another value opens a version"
 
 
@@ -153,13 +154,16 @@ def guess_declaration(sample: Sample, path: str) -> str:
     key = candidates[0]
     types = {names[column]: data_type.name for column, data_type in guessed.items()}
     comment = "each file lists every entity; an entity that is missing in it is deleted"
-    attributes = [_attribute(names[column], guessed[column].name) for column in sample.columns if column not in key]
+    described = [column for column in sample.columns if column not in key]
+    attributes = [_attribute(names[column], guessed[column].name) for column in described]
+    is_single_type = len(described) > 1 and not any(_is_contact(names[column]) for column in described)
     lines = [
         "# Guessed from a sample: check the business key, the types and the SCD types before you load real data.",
         f"dimension: {sample.table}",
         *_candidate_lines(sample, candidates),
         f"business_key: {{{typed_names([names[column] for column in key], types)}}}",
         *channel_lines(sample, "snapshot", path, comment, names, guessed),
+        *([_SINGLE_TYPE] if is_single_type else []),
         *([_ATTRIBUTES] if attributes else []),
     ]
     return "\n".join([*lines, *attributes, ""])
@@ -245,11 +249,15 @@ def declared_names(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _attribute(name: str, data_type: str) -> str:
-    is_contact = _CONTACT.search(name) is not None
+    is_contact = _is_contact(name)
     options = ["scd: 1" if is_contact else "scd: 2"]
     options += [f"type: {quoted(data_type)}"] if data_type else []
     options += ["personal: true"] if is_contact else []
     return f"  {quoted(name)}: {{{', '.join(options)}}}"
+
+
+def _is_contact(name: str) -> bool:
+    return _CONTACT.search(name) is not None
 
 
 def _key_candidates(sample: Sample, types: Mapping[str, GuessedType]) -> list[tuple[str, ...]]:

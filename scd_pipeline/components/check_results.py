@@ -13,13 +13,17 @@ from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS, WARNI
 from scd_pipeline.operations.check import CheckResult
 
 
-def check_description(name: str, docs_url: str = "") -> str:
-    """Return the property that a check verifies, with links to its rules if their address is known (Markdown)."""
+def check_description(name: str, docs_url: str = "", job: str = "") -> str:
+    """Return the property that a check verifies, with links to its rules if their address is known (Markdown).
+
+    Args:
+        docs_url: Address of the docs.
+        job: The job that evaluates the check, if loads do not.
+    """
     check = CHECK_DESCRIPTIONS[name]
-    if not docs_url:
-        return check.text
-    links = [f"[{rule}]({_rule_address(rule, docs_url)})" for rule in check.rules]
-    return f"{check.sentence} ({', '.join(links)})." if links else check.text
+    links = [f"[{rule}]({_rule_address(rule, docs_url)})" for rule in check.rules if docs_url]
+    text = f"{check.sentence} ({', '.join(links)})." if links else check.text
+    return f"{text} Loads do not evaluate it: run the job {job}, or switch its schedule on." if job else text
 
 
 def _rule_address(rule: str, docs_url: str) -> str:

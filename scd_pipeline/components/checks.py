@@ -18,8 +18,8 @@ from scd_pipeline.components.rejections import deliveries_result
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.invariants.check_descriptions import DELIVERIES_ACCEPTED
-from scd_pipeline.operations.check import check_names, check_table
-from scd_pipeline.operations.dagster_names import dagster_name, pool_name
+from scd_pipeline.operations.check import check_names, check_table, checks_of_loads
+from scd_pipeline.operations.dagster_names import check_job_name, dagster_name, pool_name
 
 Condition = dg.AutomationCondition[dg.AssetCheckKey]
 
@@ -34,11 +34,14 @@ def table_checks(
         condition: The automation condition of the checks.
     """
     table, checks = declared.name, check_names(declared)
-    specs = [
-        dg.AssetCheckSpec(
-            check, asset=table, description=check_description(check, docs_url), automation_condition=condition
-        )
+    by_loads = (*checks_of_loads(declared), DELIVERIES_ACCEPTED)
+    descriptions = {
+        check: check_description(check, docs_url, job="" if check in by_loads else check_job_name(table))
         for check in (*checks, DELIVERIES_ACCEPTED)
+    }
+    specs = [
+        dg.AssetCheckSpec(check, asset=table, description=description, automation_condition=condition)
+        for check, description in descriptions.items()
     ]
 
     @dg.multi_asset_check(

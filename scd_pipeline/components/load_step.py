@@ -15,6 +15,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from scd_pipeline.components.dagster_internals import partitions_observed_last
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
 from scd_pipeline.components.load_checks import LoadChecks
@@ -28,6 +29,7 @@ from scd_pipeline.components.partitions import delivery_partitions, has_everythi
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
@@ -140,9 +142,17 @@ def _load_and_record(
         yielded = {None: None}
     elif not has_failed:
         yielded = {key: stored.get(key) for key in requested}
+    log = dg.AssetKey(declared.name + LOG_SUFFIX)
+    replanned = {*partitions_observed_last(context.instance, log)} - requested
     for suffix in report.suffixes:
         yield from record_materializations(
-            context, report, suffix, logged=logged, yielded=yielded, file_versions=loaded.file_versions
+            context,
+            report,
+            suffix,
+            logged=logged,
+            yielded=yielded,
+            replanned=replanned,
+            file_versions=loaded.file_versions,
         )
     record_rejected(context, report, rejected, planned=requested, file_versions=loaded.file_versions)
     checks.record_results(context, report.warehouse, report.result)

@@ -73,6 +73,7 @@ def record_materializations(
     *,
     logged: Batches,
     yielded: Batches,
+    replanned: Collection[str],
     file_versions: Mapping[str, str],
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Record the materializations of one asset, by partition.
@@ -81,6 +82,8 @@ def record_materializations(
         suffix: The suffix of the asset's table.
         logged: Partitions that are recorded by an event.
         yielded: Partitions that Dagster records for a step that succeeds, if the asset was selected.
+        replanned: Partitions that an earlier run was planned for and rejected. Their pages show the failure of the
+            last run that was planned for them.
         file_versions: Time and size of each file that the load read, by partition.
     """
     asset, batches = dg.AssetKey(report.table + suffix), {**logged, **yielded}
@@ -95,6 +98,8 @@ def record_materializations(
     }
     for key in in_order:
         if key not in by_dagster:
+            if key in replanned:
+                plan_materialization(context, asset, str(key))
             context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=metadata[key]))
         elif key is not None:
             context.add_asset_metadata(metadata[key], asset, key)

@@ -25,7 +25,7 @@ from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
 from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.load.retry import Retry
-from scd_pipeline.operations.dagster_names import dagster_name
+from scd_pipeline.operations.dagster_names import check_job_name, dagster_name
 
 _log = logging.getLogger("scd_pipeline")
 _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
@@ -197,7 +197,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             description=f"Loads deliveries into {dimension.name}.",
         )
         check_job = dg.define_asset_job(
-            f"check_{name}_job",
+            check_job_name(table.name),
             selection=dg.AssetSelection.checks(*checks),
             executor_def=dg.in_process_executor,
             description=f"Runs the asset checks of {dimension.name} on its stored tables.",

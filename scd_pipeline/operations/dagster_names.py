@@ -30,6 +30,11 @@ def maintenance_job_name(table: str) -> str:
     return f"{maintenance_op_name(table)}_job"
 
 
+def check_job_name(table: str) -> str:
+    """Return the name of the job that checks the stored tables of a dimension or a fact."""
+    return f"check_{dagster_name(table)}_job"
+
+
 def rekey_sensor_name(fact: str) -> str:
     """Return the name of the sensor that re-keys a fact after its dimensions have changed."""
     return f"{dagster_name(fact)}_rekey"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def settings(folder: Path, **environ: str) -> Settings:
 
 def test_dagster_has_the_settings_of_the_command(tmp_path: Path) -> None:
     environ = dev.environment(settings(tmp_path, PATH="/bin"), "sc://127.0.0.1:2", tmp_path / "home")
+    assert environ.pop("PYTHONWARNINGS")
     assert environ == {
         "PATH": "/bin",
         "DAGSTER_HOME": str(tmp_path / "home"),
@@ -33,6 +35,19 @@ def test_dagster_has_the_settings_of_the_command(tmp_path: Path) -> None:
         "SCD_WAREHOUSE": str(tmp_path / "warehouse"),
         "SCD_DECLARATIONS": str(tmp_path / "declared"),
     }
+
+
+@pytest.mark.process
+def test_dagster_does_not_warn_of_its_own_beta_interfaces(tmp_path: Path) -> None:
+    """Other warnings remain. A filter of the user replaces this one."""
+    beta = "import dagster; dagster.LocalFileCodeReference(file_path='a.py')"
+    program = f"{beta}; import warnings; warnings.warn('parameter a')"
+    warned = []
+    for variables in ({}, {"PYTHONWARNINGS": "always"}):
+        environ = dev.environment(settings(tmp_path, **variables), "sc://127.0.0.1:2", tmp_path / "home")
+        done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
+        warned.append(re.findall(r"(\w+Warning): ", done.stderr))
+    assert warned == [["UserWarning"], ["BetaWarning", "UserWarning"]]
 
 
 def test_the_home_is_that_of_the_environment(tmp_path: Path) -> None:

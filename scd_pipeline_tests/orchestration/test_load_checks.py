@@ -105,6 +105,32 @@ def test_a_rejected_delivery_fails_the_check_of_its_table_until_it_is_loaded(
     assert values(instance, "deliveries_accepted")["rejected_deliveries"] == 0
 
 
+def test_a_run_that_loads_a_rejected_delivery_is_the_last_one_of_its_partition(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page of a partition shows the failure of the last run that was planned for it, even after a later event."""
+    reject = fake_loads(monkeypatch, rejected=[DAYS[1]])
+    assert not load(customer, instance, DAYS[1])
+    reject([])
+    loaded = run(customer, instance, EVERYTHING, with_checks=False)
+    assert loaded.success
+    for asset in ("dim_customer_changes", "dim_customer"):
+        planned = dg.EventRecordsFilter(
+            dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED, dg.AssetKey(asset), asset_partitions=[DAYS[1]]
+        )
+        assert [record.run_id for record in instance.event_log_storage.get_event_records(planned, limit=1)] == [
+            loaded.run_id
+        ]
+
+
+def test_checks_that_loads_do_not_evaluate_name_their_job(customer: Dimension) -> None:
+    descriptions = {spec.name: str(spec.description) for spec in checks.table_checks(customer).check_specs}
+    job = "run the job check_dim_customer_job"
+    named = {name for name, description in descriptions.items() if job in description}
+    assert named == descriptions.keys() - {*checks_of_loads(customer), "deliveries_accepted"}
+    assert "audit_rebuilds_dimension" in named
+
+
 def test_a_rejected_delivery_that_is_removed_passes_the_check(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -51,8 +51,9 @@ def test_a_rejected_batch_shows_its_code_its_problem_and_its_fix() -> None:
     rejected = BatchRejected("RETIRE_GUARD", "crm/2024-01-01", omitted=30, existing=40, share="75%", limit="25%")
     assert str(rejected) == (
         "[RETIRE_GUARD] crm/2024-01-01: the snapshot omits 30 of the 40 entities that exist in its scope (75%); "
-        "expected at most 25%; deliver the complete snapshot, or allow `retire_guard` (`scd load --allow "
-        'retire_guard`, `allow` in Dagster\'s run configuration, `allow="retire_guard"` in Python)'
+        "expected at most 25%; replace the file by the complete snapshot (of a frame deliver a higher revision) and "
+        "load again, or allow `retire_guard` (`scd load --allow retire_guard`, `allow` in Dagster's run configuration, "
+        '`allow="retire_guard"` in Python)'
     )
     assert (rejected.batch, rejected.code) == ("crm/2024-01-01", "RETIRE_GUARD")
 
