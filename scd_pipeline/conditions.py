@@ -195,6 +195,36 @@ CONDITIONS: Mapping[str, Condition] = {
         "scope={value} is invalid; expected a list of lists",
         "write one list for each combination of values, in the order of the scope columns, such as [['EU'], ['US']]",
     ),
+    # Timed tables
+    "STATEMENT_SYNTAX": Condition(
+        "{reason}; expected UPDATE and DELETE statements that end with `;`", "correct the log; no statement is applied"
+    ),
+    "STATEMENT_KIND": Condition(
+        "the statement begins with {kind}; expected UPDATE or DELETE", "remove it from the log; no statement is applied"
+    ),
+    "STATEMENT_TABLE": Condition(
+        "the statement names the table {table}, and the one at {first_line} names {first}; expected one table in all "
+        "statements of a log",
+        "write the statement into the log of {table}; no statement is applied",
+    ),
+    "STATEMENT_COLUMN": Condition(
+        "no column {column}; expected a column of the table", "{hint}; no statement is applied"
+    ),
+    "STATEMENT_TYPE": Condition(
+        "{problem}; expected {expected}", "correct the value, or convert it by CAST; no statement is applied"
+    ),
+    "STATEMENT_EXPRESSION": Condition(
+        "{expression} cannot be in a statement; expected operators, literals and {allowed}",
+        "write the statement without it; no statement is applied",
+    ),
+    "STATEMENT_TIME": Condition(
+        "the value after `time=` is not a time; expected {forms}", "correct the time; no statement is applied"
+    ),
+    "STATEMENT_TIME_POSITION": Condition(
+        "a time is inside of the statement of line {line}, or beside it; expected a line `-- time=<value>` of its own "
+        "between two statements",
+        "end the statement before it with `;`; no statement is applied",
+    ),
     # Tables
     "FOREIGN_COMMIT": Condition(
         "table version {version} ({operation}) is a foreign commit that changed rows after commit {commit} (table "

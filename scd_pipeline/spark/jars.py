@@ -1,6 +1,6 @@
 """Delta's jars in the cache, with the checksums of a lock.
 
-`jars.lock.json` lists the jars that Delta needs in addition to those of Spark.
+`jars.lock.json` lists the jars that Delta needs in addition to those of Spark, and Spark's own jar for Avro files.
 """
 
 from __future__ import annotations

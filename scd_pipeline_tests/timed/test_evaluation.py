@@ -1,0 +1,189 @@
+"""The evaluation of statements on Spark, compared with their evaluation one after the other in plain Python (S12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scd_pipeline.timed.evaluate import FROM, TO, all_rows, hits, last_rows
+from scd_pipeline.timed.program import Program, applied, relevant
+from scd_pipeline_tests.text_tables import parse, same_rows
+from scd_pipeline_tests.timed.logs import parsed, typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row: TypeAlias = dict[str, Any]
+COLUMNS = {"a": "int", "b": "int", "first name": "string"}
+DDL = "a int, b int, `first name` string"
+BASE = """
+| a    | b    | first name |
+| 1    | 1    | Tom        |
+| 2    | NULL | Jon        |
+| 3    | 5    | NULL       |
+| NULL | 2    | it's       |
+| 2    | 4    | ''         |
+"""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """The text of an expression, and its value for a row."""
+
+    text: str
+    value: Callable[[Row], Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A statement, as text and in plain Python; a DELETE has no assignments."""
+
+    millis: int
+    condition: Expression
+    assignments: tuple[tuple[str, Expression], ...]
+
+    @property
+    def text(self) -> str:
+        where = f"WHERE {self.condition.text}"
+        values = ", ".join(f"`{name}` = {value.text}" for name, value in self.assignments)
+        statement = f"UPDATE t SET {values} {where}" if self.assignments else f"DELETE FROM t {where}"
+        return f"-- time={self.millis}\n{statement};"
+
+    def apply(self, row: Row) -> Row | None:
+        if self.condition.value(row) is not True:
+            return row
+        return {**row, **{name: each.value(row) for name, each in self.assignments}} if self.assignments else None
+
+
+def combine(text: str, function: Callable[..., Any], *parts: Expression, strict: bool = True) -> Expression:
+    """Return an expression of others, NULL if one of them is NULL."""
+
+    def value(row: Row) -> Any:
+        values = [part.value(row) for part in parts]
+        return None if strict and None in values else function(*values)
+
+    return Expression(text.format(*(part.text for part in parts)), value)
+
+
+def either(left: bool | None, right: bool | None) -> bool | None:
+    return True if True in (left, right) else None if None in (left, right) else False
+
+
+def both(left: bool | None, right: bool | None) -> bool | None:
+    return False if False in (left, right) else None if None in (left, right) else True
+
+
+def constant(value: Any) -> Expression:
+    text = "NULL" if value is None else repr(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+    return Expression(text, lambda row: value)
+
+
+def column(name: str) -> Expression:
+    return Expression(f"`{name}`", lambda row: row[name])
+
+
+numbers = st.one_of(st.sampled_from([column("a"), column("b")]), st.sampled_from([None, 0, 1, 2, 5]).map(constant))
+sums = st.one_of(
+    numbers,
+    st.builds(lambda x, y: combine("{} + {}", int.__add__, x, y), numbers, numbers),
+    st.builds(
+        lambda x, y: combine("coalesce({}, {})", lambda v, w: w if v is None else v, x, y, strict=False),
+        numbers,
+        numbers,
+    ),
+)
+texts = st.one_of(st.just(column("first name")), st.sampled_from([None, "", "Tom", "it's", "T--x;"]).map(constant))
+comparisons = st.one_of(
+    st.builds(lambda x, y: combine("{} = {}", int.__eq__, x, y), sums, sums),
+    st.builds(lambda x, y: combine("{} < {}", int.__lt__, x, y), sums, sums),
+    st.builds(lambda x, y: combine("{} = {}", str.__eq__, x, y), texts, texts),
+    st.builds(lambda x: combine("{} IS NULL", lambda v: v is None, x, strict=False), st.one_of(sums, texts)),
+    st.builds(lambda x: combine("{} IN (1, 5)", lambda v: v in (1, 5), x), sums),
+    st.builds(lambda x: combine("{} BETWEEN 1 AND 3", lambda v: 1 <= v <= 3, x), sums),
+    st.builds(lambda x: combine("{} LIKE 'T%'", lambda v: v.startswith("T"), x), texts),
+)
+conditions = st.recursive(
+    comparisons,
+    lambda inner: st.one_of(
+        st.builds(lambda x, y: combine("({} AND {})", both, x, y, strict=False), inner, inner),
+        st.builds(lambda x, y: combine("({} OR {})", either, x, y, strict=False), inner, inner),
+        st.builds(lambda x: combine("(NOT {})", lambda v: not v, x), inner),
+    ),
+    max_leaves=4,
+)
+assignments = st.one_of(
+    st.just({}), st.fixed_dictionaries({}, optional={"a": sums, "b": sums, "first name": texts})
+).map(lambda values: tuple(values.items()))
+logs = st.lists(st.builds(Change, st.integers(0, 3), conditions, assignments), max_size=8)
+
+
+def rows_at(changes: list[Change], millis: int, rows: list[Row]) -> list[Row]:
+    """Return the rows after the statements up to a time, one statement after the other."""
+    for change in sorted(changes, key=lambda each: each.millis):
+        if change.millis <= millis:
+            rows = [after for row in rows if (after := change.apply(row)) is not None]
+    return rows
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(changes=logs)
+def test_spark_evaluates_statements_as_plain_python_does(spark: SparkSession, changes: list[Change]) -> None:
+    base = spark.createDataFrame([tuple(row.values()) for row in parse(BASE)], DDL)
+    statements = parsed("\n".join(change.text for change in changes), COLUMNS)
+    program = Program(typed(COLUMNS), applied(statements, 2))
+    assert same_rows(rows_at(changes, 2, parse(BASE)), collected(last_rows(base, program)), COLUMNS) == ""
+    states = collected(all_rows(base, Program(typed(COLUMNS), statements)))
+    for millis in (-1, 0, 1, 2, 3, 4):
+        existing = [row for row in states if row[FROM] <= millis < row[TO]]
+        assert same_rows(rows_at(changes, millis, parse(BASE)), existing, COLUMNS) == "", millis
+
+
+def collected(rows: Any) -> list[Row]:
+    return [row.asDict() for row in rows.collect()]
+
+
+def test_each_statement_sees_the_result_of_those_before_it(spark: SparkSession) -> None:
+    base = spark.createDataFrame([(2, 0), (3, 0)], "number int, age int")
+    columns = {"number": "int", "age": "int"}
+    log = """
+    UPDATE t SET number = 12, age = number WHERE number = 2;
+    DELETE FROM t WHERE number = 12 AND age = 2;
+    UPDATE t SET age = age + 1;
+    UPDATE t SET age = 99 WHERE NULL;
+    """
+    program = Program(typed(columns), parsed(log, columns))
+    assert collected(last_rows(base, program)) == [{"number": 3, "age": 1}]
+    assert hits(base, program) == {1: 1, 2: 1, 3: 1, 4: 0}
+
+
+def test_statements_on_which_no_read_column_depends_are_left_out() -> None:
+    log = """
+    UPDATE doctors SET first_name = 'a' WHERE number = 1;
+    UPDATE doctors SET last_name = first_name;
+    UPDATE doctors SET extra_field = 'b', number = number + 1;
+    DELETE FROM doctors WHERE extra_field = 'b';
+    UPDATE doctors SET first_name = 'c' WHERE last_name = 'd';
+    """
+    statements = parsed(log)
+
+    def positions(*read: str) -> list[int]:
+        return [each.position for each in relevant(statements, read)]
+
+    assert positions("extra_field") == positions() == [3, 4]
+    assert positions("number") == [3, 4]
+    assert positions("last_name") == [1, 2, 3, 4]
+    assert positions("first_name") == [1, 2, 3, 4, 5]
+
+
+def test_ten_thousand_statements_are_one_expression_of_bounded_depth() -> None:
+    log = "\n".join(f"UPDATE doctors SET last_name = 'name {i}' WHERE number = {i};" for i in range(10_000))
+    text = Program(typed({"number": "int", "last_name": "string"}), parsed(log)).last_state()
+    depth = deepest = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    assert deepest < 30
