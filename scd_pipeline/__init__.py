@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from scd_pipeline.declaration import (
     Attribute,
+    Base,
+    BaseColumn,
     Begin,
     Channel,
     Column,
@@ -27,6 +29,7 @@ from scd_pipeline.declaration import (
     SignOff,
     Snapshot,
     Source,
+    TimedTable,
     describe,
     read_declarations,
     read_dimension,
@@ -87,6 +90,8 @@ def __dir__() -> list[str]:
 __all__ = [
     "Attribute",
     "AuditResult",
+    "Base",
+    "BaseColumn",
     "BatchRejected",
     "BatchResult",
     "Begin",
@@ -119,6 +124,7 @@ __all__ = [
     "SourceStatus",
     "Status",
     "TableStatus",
+    "TimedTable",
     "UsageError",
     "Warehouse",
     "describe",

@@ -196,6 +196,24 @@ CONDITIONS: Mapping[str, Condition] = {
         "write one list for each combination of values, in the order of the scope columns, such as [['EU'], ['US']]",
     ),
     # Timed tables
+    "BASE_NOT_READABLE": Condition(
+        "the base cannot be read: {reason}; expected files or a Delta table of the declared format",
+        "correct `path`, `format` or `options` of the base",
+    ),
+    "BASE_COLUMN_MISSING": Condition(
+        "the base has no columns {missing}; expected every declared column without a default; it has {existing}",
+        "correct the names, or declare a `default`",
+    ),
+    "BASE_TYPE": Condition(
+        "the column {column} cannot be read: {reason}; expected types of declarations",
+        "declare the `columns` of the base",
+    ),
+    "LOG_NOT_READABLE": Condition(
+        "the log cannot be read: {reason}; expected a text file in UTF-8", "correct `updates` of the declaration"
+    ),
+    "READ_TIME": Condition(
+        "{value} is not a time; expected {forms}, `raw` or an empty text", "correct the time; nothing was read"
+    ),
     "STATEMENT_SYNTAX": Condition(
         "{reason}; expected UPDATE and DELETE statements that end with `;`", "correct the log; no statement is applied"
     ),
@@ -615,6 +633,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "NOT_A_DECLARATION": Condition(
         "{value} is not a declaration; expected a Dimension or a Fact",
         "read it from YAML with read_declarations(path), or create it with Dimension(...) or Fact(...)",
+    ),
+    "NOT_A_TIMED_TABLE": Condition(
+        "{value} is not a timed table; expected a TimedTable",
+        "read it from YAML with read_declarations(path).timed_tables, or create it with TimedTable(...)",
     ),
     "NOT_A_DIMENSION": Condition(
         "{value} is invalid; expected a Dimension",

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scd_pipeline import queries
-from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration import Dimension, Fact, TimedTable
 from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.delivery import Delivery
@@ -28,6 +28,7 @@ from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
 from scd_pipeline.texts import join_names, short_repr
+from scd_pipeline.timed.read import StatementHits, read_state
 
 if TYPE_CHECKING:
     import pandas
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 Time: TypeAlias = str | date | datetime
 """A time in any accepted form: ISO text, a date or a datetime; in UTC without a zone."""
+
+TimedTime: TypeAlias = Time | int
+"""A time of a timed table: also milliseconds since 1970, "raw" or an empty text."""
 
 _log = logging.getLogger("scd_pipeline")
 
@@ -249,6 +253,41 @@ class Pipeline:
         """Return the bad rows of all deliveries of a table, each with its reason and its content as JSON."""
         return queries.quarantine(self.warehouse, _query_target(table))
 
+    # Queries of timed tables
+
+    def read(
+        self, table: TimedTable, *, at: TimedTime | None = None, columns: Sequence[str] | None = None
+    ) -> DataFrame:
+        """Return the rows of a timed table at a time: its base after all statements up to that time.
+
+        Args:
+            table: The declaration of the timed table.
+            at: The time: milliseconds since 1970, a date, or a date and time, in the time zone of the table if it has
+                no offset; "raw" or -1 for the base itself; by default, and for an empty text, now.
+            columns: The columns to return; by default all. Statements on which they do not depend are not evaluated.
+
+        Raises:
+            SourceDataError: A statement of the log cannot be applied, or the base cannot be read.
+            UsageError: An argument has a value that cannot be used.
+        """
+        time = queries.parse_read_time(_require_timed(table), at, datetime.now(timezone.utc), "at")
+        selected = None if columns is None else _texts("columns", columns)
+        return read_state(self.warehouse, table).rows(time, selected)
+
+    def log_hits(self, table: TimedTable, *, at: TimedTime | None = None) -> list[StatementHits]:
+        """Return the statements of a log that apply at a time, in this order, each with the number of rows it hits.
+
+        Args:
+            table: The declaration of the timed table.
+            at: The time, as for `read`.
+
+        Raises:
+            SourceDataError: As for `read`.
+            UsageError: As for `read`.
+        """
+        time = queries.parse_read_time(_require_timed(table), at, datetime.now(timezone.utc), "at")
+        return read_state(self.warehouse, table).hits(time)
+
     # Queries of several tables
 
     def join_as_of(
@@ -293,7 +332,15 @@ class Pipeline:
             self.warehouse, rows, dimension, time=time, keys=names, known_at=system_time, tolerance=tolerance
         )
 
-    def sql(self, query: str, *, facts: Sequence[Fact] = (), dimensions: Sequence[Dimension] = ()) -> DataFrame:
+    def sql(
+        self,
+        query: str,
+        *,
+        facts: Sequence[Fact] = (),
+        dimensions: Sequence[Dimension] = (),
+        timed_tables: Sequence[TimedTable] = (),
+        at: TimedTime | None = None,
+    ) -> DataFrame:
         """Return the result of a query in Spark SQL over the tables and views of the warehouse, by their names.
 
         In addition to the tables, each dimension has the views `<dimension>_current`, `_in_force`, `_batches` and
@@ -305,6 +352,9 @@ class Pipeline:
             facts: Facts for which `<fact>_joined` has the attributes of their dimensions.
             dimensions: Other dimensions that the query reads. They are needed only if the warehouse is in a bucket,
                 whose tables cannot be listed.
+            timed_tables: Timed tables that the query reads by their names. `<table>_at(time)` returns the rows at a
+                time, as text in a form of `read`; `<table>_states` has all states of each row.
+            at: The time of the timed tables, as for `read`.
 
         Raises:
             UsageError: An argument has a value that cannot be used.
@@ -320,6 +370,8 @@ class Pipeline:
         text = _text("query", query)
         if warehouse.is_listed or names:
             queries.register(warehouse, facts=joined, query=text)
+        timed = [_require_timed(table) for table in _require_list("timed_tables", timed_tables)]
+        queries.register_timed_tables(warehouse, timed, query=text, at=at, now=datetime.now(timezone.utc))
         return self.spark.sql(text)
 
     # Operations
@@ -443,6 +495,12 @@ def _log_warnings(warnings: Iterable[DeclarationWarning | LoadWarning]) -> None:
 def _require_declaration(table: Any) -> Dimension | Fact:
     if not isinstance(table, (Dimension, Fact)):
         raise UsageError("NOT_A_DECLARATION", "table", value=short_repr(table))
+    return table
+
+
+def _require_timed(table: Any) -> TimedTable:
+    if not isinstance(table, TimedTable):
+        raise UsageError("NOT_A_TIMED_TABLE", "table", value=short_repr(table))
     return table
 
 

@@ -8,6 +8,7 @@ from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
+from scd_pipeline.declaration.timed_table import Base, BaseColumn, TimedTable
 from scd_pipeline.declaration.times import OPEN_END
 from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
 from scd_pipeline.declaration.yaml.files import (
@@ -23,6 +24,8 @@ __all__ = [
     "OPEN_END",
     "Array",
     "Attribute",
+    "Base",
+    "BaseColumn",
     "Begin",
     "Channel",
     "Column",
@@ -43,6 +46,7 @@ __all__ = [
     "Snapshot",
     "Source",
     "Struct",
+    "TimedTable",
     "describe",
     "parse",
     "parse_declarations",

@@ -12,10 +12,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from scd_pipeline.declaration.attribute import PREVIOUS, Attribute, ScdType
 from scd_pipeline.declaration.checks.source import FORMATS
+from scd_pipeline.declaration.checks.timed_table import BASE_FORMATS
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
 from scd_pipeline.declaration.profiles import PROFILES
 from scd_pipeline.declaration.source import Column, Feed, Snapshot
+from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.yaml import options
 from scd_pipeline.declaration.yaml.options import Kind, Options
 
@@ -49,18 +51,23 @@ _TYPED_NAMES: Schema = {"type": ["string", "array", "object"], "items": _TEXT, "
 
 
 def declaration_schema() -> Schema:
-    """Return the JSON Schema of one document of a file of declarations: a dimension or a fact."""
+    """Return the JSON Schema of one document of a file of declarations: a dimension, a fact or a timed table."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Declaration of a dimension or a fact",
+        "title": "Declaration of a dimension, a fact or a timed table",
         "type": "object",
-        "properties": {"dimension": {}, "fact": {}},
+        "properties": {"dimension": {}, "fact": {}, "timed_table": {}},
         "if": {"required": ["fact"]},
         "then": _reference("fact"),
-        "else": _reference("dimension"),
+        "else": {
+            "if": {"required": ["timed_table"]},
+            "then": _reference("timed_table"),
+            "else": _reference("dimension"),
+        },
         "definitions": {
             "dimension": _dimension(),
             "fact": _fact(),
+            "timed_table": _timed_table(),
             "source": _source(),
             "snapshot": _channel(options.SNAPSHOT, Snapshot),
             "feed": _channel(options.FEED, Feed),
@@ -99,6 +106,17 @@ def _fact() -> Schema:
         "sources": _by_name("source"),
     }
     return _section(options.FACT, Fact, sections, required=("fact", "grain", "event_time", "dimensions", "sources"))
+
+
+def _timed_table() -> Schema:
+    column: Schema = _or_section(_TEXT, _section(options.BASE_COLUMN, required=("type",)))
+    base: dict[str, Schema] = {
+        "columns": {"type": "object", "additionalProperties": column},
+        "options": {"type": "object", "additionalProperties": _TEXT},
+        "format": {"enum": list(BASE_FORMATS)},
+    }
+    sections = {"base": _or_section(_TEXT, _section(options.BASE, sections=base, required=("path",)))}
+    return _section(options.TIMED_TABLE, TimedTable, sections, required=("timed_table", "base"))
 
 
 def _source() -> Schema:

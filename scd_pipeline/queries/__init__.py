@@ -21,6 +21,7 @@ from scd_pipeline.queries.dimension import (
     queried_table,
 )
 from scd_pipeline.queries.joins import join_as_of, overlap, with_dimensions
+from scd_pipeline.queries.timed_tables import parse_read_time, register_timed_tables, timed_view_names
 from scd_pipeline.queries.views import create_views, register, view_names
 
 __all__ = [
@@ -34,9 +35,12 @@ __all__ = [
     "history",
     "join_as_of",
     "overlap",
+    "parse_read_time",
     "quarantine",
     "queried_table",
     "register",
+    "register_timed_tables",
+    "timed_view_names",
     "view_names",
     "with_dimensions",
 ]

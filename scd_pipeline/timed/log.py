@@ -22,7 +22,7 @@ _CLOSED = re.compile(
     re.DOTALL,
 )
 _OPENING = re.compile(r"""['"`]|/\*""")
-_TIME_FORMS = "milliseconds since 1970, 2014-09-01, or 2014-09-01T00:00:00 with an optional offset such as +02:00"
+TIME_FORMS = "milliseconds since 1970, 2014-09-01, or 2014-09-01T00:00:00 with an optional offset such as +02:00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _tokens(log: LogText) -> Sequence[Token]:
 def _marker_time(log: LogText, offset: int, value: str, zone: str) -> int:
     millis = parse_millis(value, zone)
     if millis is None:
-        raise log.error("STATEMENT_TIME", offset, forms=_TIME_FORMS)
+        raise log.error("STATEMENT_TIME", offset, forms=TIME_FORMS)
     return millis
 
 

@@ -28,6 +28,7 @@ TYPES: dict[str, Any] = {
 VALID: dict[str, dict[str, Any]] = {
     "dimension": {"dimension": "d", "business_key": "id", "sources": {"crm": {"snapshot": {}}}},
     "fact": {"fact": "f", "grain": "id", "event_time": "at", "dimensions": {"c": "d"}, "sources": {"s": {"feed": "p"}}},
+    "timed_table": {"timed_table": "t", "base": "t.avro"},
 }
 PROBLEMS = """
 | table     | options                                               | problem                           |
@@ -58,6 +59,10 @@ PROBLEMS = """
 | dimension | {expected_values: {n: {as_of: a, value: 1}}}             | expected_values.n.expression         |
 | dimension | {change_types: {DELETE: gone}}                         | change_types.DELETE               |
 | dimension | {table_properties: {delta.x: []}}                     | table_properties.delta.x          |
+| timed_table | {bse: t.avro}                                       | bse                               |
+| timed_table | {base: {path: t, columns: {a: {type: int, typ: a}}}}| base.columns.a.typ                |
+| timed_table | {base: {path: t, format: xls}}                      | base.format                       |
+| timed_table | {log: tables}                                       | log                               |
 | fact      | {event_tme: at}                                       | event_tme                         |
 | fact      | {dimension: d}                                        | dimension                         |
 | fact      | {dimensions: {c: {dimension: d, kye: id}}}            | dimensions.c.kye                  |

@@ -1,4 +1,4 @@
-"""Reading of declarations from YAML files, with one dimension or fact in each document."""
+"""Reading of declarations from YAML files, with one dimension, fact or timed table in each document."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from yaml.nodes import MappingNode, Node
 
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.yaml.fact import FactReader, is_fact
 from scd_pipeline.declaration.yaml.nodes import documents
 from scd_pipeline.declaration.yaml.reader import DimensionReader
+from scd_pipeline.declaration.yaml.timed_table import TimedTableReader, is_timed_table
 from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.texts import is_text, short_repr
 
 _SUFFIXES = (".yaml", ".yml")
+_OPTIONS = {Dimension: "dimension", Fact: "fact", TimedTable: "timed_table"}
 _DAGSTER_FILES = ("defs", "component")
 """Names of Dagster's files, which are in the folders of declarations but do not contain declarations."""
 
@@ -28,6 +31,7 @@ class Declarations:
 
     dimensions: tuple[Dimension, ...]
     facts: tuple[Fact, ...] = ()
+    timed_tables: tuple[TimedTable, ...] = ()
 
     @property
     def tables(self) -> tuple[Dimension | Fact, ...]:
@@ -105,7 +109,7 @@ def _may_declare(file: Path) -> bool:
 
 
 def read_declarations(path: str | Path, *, dimension_paths: Sequence[str | Path] = ()) -> Declarations:
-    """Return the dimensions and the facts that a file, or all files in a folder, declare.
+    """Return the dimensions, facts and timed tables that a file, or all files in a folder, declare.
 
     Args:
         path: The file or folder.
@@ -134,7 +138,7 @@ def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
 
 
 def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
-    """Return the dimensions and the facts that the text declares.
+    """Return the dimensions, facts and timed tables that the text declares.
 
     Raises:
         DeclarationError: As for `parse`.
@@ -194,7 +198,7 @@ def _read(
         text: The YAML text.
         origin: The name of the text in errors.
         errors: Receives the errors in order of their lines.
-        facts: Receives the documents of facts, which are read when all dimensions are known.
+        facts: Receives the documents of facts and timed tables, which are read when all dimensions are known.
         invalid: Receives the names of the invalid dimensions.
     """
     reported: list[tuple[int, ValidationError]] = []
@@ -206,7 +210,7 @@ def _read(
     has_documents = False
     for root in documents(text, report):
         has_documents = True
-        if is_fact(root):
+        if is_fact(root) or is_timed_table(root):
             facts.append((origin, root))
             continue
         reader = DimensionReader(origin, root)
@@ -238,19 +242,27 @@ def _checked(
 ) -> Declarations:
     by_name = {dimension.name: dimension for dimension in (*others, *dimensions)}
     facts: list[Fact] = []
+    timed_tables: list[TimedTable] = []
     for origin, root in roots:
-        reader = FactReader(origin, root, by_name, invalid)
-        fact = reader.read_fact()
-        errors += [validation_error for _, validation_error in sorted(reader.errors, key=itemgetter(0))]
-        facts += [fact] if fact is not None else []
-    first: dict[str, Dimension | Fact] = {}
-    everything: list[Dimension | Fact] = [*others, *dimensions, *facts]
+        if is_timed_table(root):
+            timed_reader = TimedTableReader(origin, root)
+            timed_table = timed_reader.read_timed_table()
+            timed_tables += [timed_table] if timed_table is not None else []
+            reported = timed_reader.errors
+        else:
+            reader = FactReader(origin, root, by_name, invalid)
+            fact = reader.read_fact()
+            facts += [fact] if fact is not None else []
+            reported = reader.errors
+        errors += [validation_error for _, validation_error in sorted(reported, key=itemgetter(0))]
+    first: dict[str, Dimension | Fact | TimedTable] = {}
+    everything: list[Dimension | Fact | TimedTable] = [*others, *dimensions, *facts, *timed_tables]
     for declared in everything:
         same = first.setdefault(declared.name.casefold(), declared)
         if same is not declared:
             problem = f"{same.name} is declared at {same.origin} already"
-            option = "dimension" if isinstance(declared, Dimension) else "fact"
+            option = _OPTIONS[type(declared)]
             errors.append(ValidationError("NAME_IN_USE", declared.origin, option, problem, "choose another name"))
     if errors:
         raise DeclarationError(errors)
-    return Declarations(tuple(dimensions), tuple(facts))
+    return Declarations(tuple(dimensions), tuple(facts), tuple(timed_tables))

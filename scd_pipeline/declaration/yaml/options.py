@@ -179,6 +179,20 @@ FACT: Options = {
     "group": Kind.TEXT,
 }
 
+BASE: Options = {"path": Kind.TEXT, "format": Kind.TEXT, "columns": Kind.SECTION, "options": Kind.SECTION}
+BASE_COLUMN: Options = {"type": Kind.TEXT, "default": Kind.SCALAR}
+TIMED_TABLE: Options = {
+    "timed_table": Kind.TEXT,
+    "base": Kind.SECTION,
+    "log": Kind.TEXT,
+    "updates": Kind.TEXT,
+    "timezone": Kind.TEXT,
+    "business_key": Kind.NAMES,
+    "owner": Kind.TEXT,
+    "description": Kind.TEXT,
+    "group": Kind.TEXT,
+}
+
 # Names of options that are keywords of Python.
 PYTHON_NAMES = {"from": "from_"}
 

@@ -201,11 +201,14 @@ class DimensionReader:
             return channel(self.value(path, node, Kind.TEXT))
         values = self.options(path, node, channel_options)
         if "options" in values:
-            field = field_path(path, "options")
-            entries = self.entries(field, values["options"])
-            texts = {name: self.value(field_path(field, name), value, Kind.TEXT) for name, value in entries.items()}
-            values["options"] = {name: text for name, text in texts.items() if text is not None}
+            values["options"] = self.texts(field_path(path, "options"), values["options"])
         return channel(**values)
+
+    def texts(self, path: str, node: Node) -> dict[str, str]:
+        """Return the texts of a mapping by name, without those that are invalid."""
+        entries = self.entries(path, node)
+        texts = {name: self.value(field_path(path, name), value, Kind.TEXT) for name, value in entries.items()}
+        return {name: text for name, text in texts.items() if text is not None}
 
     def columns(self, path: str, node: Node) -> dict[str, Any]:
         return {name: self.column(field_path(path, name), value) for name, value in self.entries(path, node).items()}

@@ -1,0 +1,122 @@
+"""Reads of timed tables: the base and the log as they are now, and the rows at a time (S12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from scd_pipeline.declaration.source import format_of, is_address, without_file_scheme
+from scd_pipeline.declaration.timed_table import TimedTable
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import SourceDataError, UsageError
+from scd_pipeline.expressions import col
+from scd_pipeline.texts import did_you_mean
+from scd_pipeline.timed import evaluate
+from scd_pipeline.timed.base import base_types, read_base
+from scd_pipeline.timed.expressions import Columns, find_column
+from scd_pipeline.timed.log import LogText
+from scd_pipeline.timed.log_table import read_log_table
+from scd_pipeline.timed.program import Program, applied, relevant
+from scd_pipeline.timed.statements import Statement, parse_log
+
+_UPDATES = ".updates"
+"""The default name of the file of a log, in the folder of the base. Spark reads no files of such names as data."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementHits:
+    """A statement, and the number of rows of the base that it hits."""
+
+    statement: Statement
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimedState:
+    """The base and the log of a timed table at one moment.
+
+    Attributes:
+        base: The rows of the base.
+        columns: The types of its columns.
+        statements: The statements of the log, in the order in which they apply.
+    """
+
+    base: DataFrame
+    columns: Columns
+    statements: Sequence[Statement]
+
+    def rows(self, time: int | str, columns: Collection[str] | None = None) -> DataFrame:
+        """Return the rows at a time.
+
+        Args:
+            time: The milliseconds, or `RAW`.
+            columns: The columns to return; by default all. Statements on which they do not depend are not evaluated.
+        """
+        names = list(self.columns) if columns is None else [self._column(name) for name in columns]
+        statements = relevant(self._applied(time), names)
+        return evaluate.last_rows(self.base, Program(self.columns, statements)).select(*map(col, names))
+
+    def states(self) -> DataFrame:
+        """Return every state that rows have at some time, as `evaluate.all_rows`."""
+        return evaluate.all_rows(self.base, Program(self.columns, self.statements))
+
+    def hits(self, time: int | str) -> list[StatementHits]:
+        """Return the statements that apply at a time in their order, each with the number of rows that it hits."""
+        program = Program(self.columns, self._applied(time))
+        counts = evaluate.hits(self.base, program)
+        return [StatementHits(each, counts[number]) for number, each in enumerate(program.statements, start=1)]
+
+    def _applied(self, time: int | str) -> list[Statement]:
+        return [] if isinstance(time, str) else applied(self.statements, time)
+
+    def _column(self, name: str) -> str:
+        column = find_column(name, self.columns)
+        if column is None:
+            raise UsageError("COLUMN_NOT_FOUND", "columns", column=name, hint=did_you_mean(name, self.columns))
+        return column
+
+
+def read_state(warehouse: Warehouse, table: TimedTable) -> TimedState:
+    """Return the base and the log of a timed table as they are now.
+
+    Raises:
+        SourceDataError: A statement cannot be applied, or the base does not fit its declaration.
+    """
+    base = read_base(warehouse.spark, table)
+    columns = base_types(table, base)
+    return TimedState(base, columns, parse_log(read_log(warehouse, table), columns, table.timezone))
+
+
+def read_log(warehouse: Warehouse, table: TimedTable) -> list[tuple[LogText, int | None]]:
+    """Return the texts of a log in order, each with the time of its statements, None if the text has the times.
+
+    Raises:
+        SourceDataError: The file of the log cannot be read.
+    """
+    if table.log == "table":
+        return read_log_table(warehouse.table(table.log_table))
+    path = log_path(table)
+    if is_address(path) and path == without_file_scheme(path):
+        rows = warehouse.spark.read.text(path, wholetext=True).collect()
+        return [(LogText(path, row[0]), None) for row in rows]
+    file = Path(without_file_scheme(path))
+    if not file.exists() and not table.updates:
+        return []
+    try:
+        return [(LogText(path, file.read_text(encoding="utf-8-sig")), None)]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise SourceDataError("LOG_NOT_READABLE", path, reason=reason) from error
+
+
+def log_path(table: TimedTable) -> str:
+    """Return the path of the file of a log: the declared one, or `.updates` in the folder of the base."""
+    if table.updates:
+        return table.updates
+    path = table.base.path.rstrip("/")
+    is_folder = Path(without_file_scheme(path)).is_dir() or (is_address(path) and format_of(path) is None)
+    folder = path if is_folder else path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+    return f"{folder.rstrip('/')}/{_UPDATES}"
