@@ -238,6 +238,18 @@ CONDITIONS: Mapping[str, Condition] = {
     "STATEMENT_TIME": Condition(
         "the value after `time=` is not a time; expected {forms}", "correct the time; no statement is applied"
     ),
+    "STATEMENT_TIME_KNOWN": Condition(
+        "the text has a line `-- time=`, and its time is known; expected statements without times",
+        "remove the line, and append the statements of another time separately; no statement is applied",
+    ),
+    "LOG_AUTHOR_MISSING": Condition(
+        "the author is missing; expected the name of a person or a program", "name it with --by, or `author` in Python"
+    ),
+    "LOG_TEXT_EMPTY": Condition("the text has no statement; expected UPDATE or DELETE", "write a statement"),
+    "LOG_NOT_LOCAL": Condition(
+        "the log is not on this machine; expected a file, or a log in a table; nothing was appended",
+        "declare `log: table`, or append to the file by other means",
+    ),
     "STATEMENT_TIME_POSITION": Condition(
         "a time is inside of the statement of line {line}, or beside it; expected a line `-- time=<value>` of its own "
         "between two statements",
@@ -589,6 +601,10 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "TABLE_NOT_DECLARED": Condition(
         "no dimension, fact or file has this name; expected a table that is declared in {declarations}",
+        "{hint}; name other declarations with --declarations or SCD_DECLARATIONS",
+    ),
+    "TIMED_TABLE_NOT_DECLARED": Condition(
+        "no timed table has this name; expected a timed table that is declared in {declarations}",
         "{hint}; name other declarations with --declarations or SCD_DECLARATIONS",
     ),
     "TABLE_NOT_FOUND": Condition(

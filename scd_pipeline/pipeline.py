@@ -28,6 +28,7 @@ from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
 from scd_pipeline.texts import join_names, short_repr
+from scd_pipeline.timed.append import append_statements
 from scd_pipeline.timed.read import StatementHits, read_state
 
 if TYPE_CHECKING:
@@ -287,6 +288,33 @@ class Pipeline:
         """
         time = queries.parse_read_time(_require_timed(table), at, datetime.now(timezone.utc), "at")
         return read_state(self.warehouse, table).hits(time)
+
+    def append_to_log(
+        self, table: TimedTable, statements: str, *, at: TimedTime | None = None, author: str, reason: str = ""
+    ) -> None:
+        """Append UPDATE and DELETE statements to the log of a timed table, after a check of all of them.
+
+        Args:
+            table: The declaration of the timed table.
+            statements: One statement or several, without times.
+            at: The time of the statements, as for `read`; by default now.
+            author: The person or program that appends.
+            reason: The reason.
+
+        Raises:
+            SourceDataError: A statement cannot be applied; nothing was appended.
+            UsageError: An argument has a value that cannot be used.
+        """
+        now = datetime.now(timezone.utc)
+        append_statements(
+            self.warehouse,
+            _require_timed(table),
+            _text("statements", statements),
+            millis=queries.parse_statement_time(table, at, now, "at"),
+            author=_text("author", author),
+            reason=_text("reason", reason),
+            now=now,
+        )
 
     # Queries of several tables
 

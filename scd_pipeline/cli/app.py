@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import click
 
-from scd_pipeline.cli import checklist, health, loads, machine, project, queries
+from scd_pipeline.cli import checklist, health, loads, machine, project, queries, timed
 from scd_pipeline.cli.console import error as print_error
 from scd_pipeline.cli.console import report
 from scd_pipeline.cli.context import common_options
@@ -24,7 +24,7 @@ from scd_pipeline.exit_codes import ExitCode
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Load": (loads.load, loads.plan),
-    "Query": (queries.as_of, queries.history, queries.audit, queries.bad_rows, queries.sql),
+    "Query": (queries.as_of, queries.history, queries.audit, queries.bad_rows, queries.sql, timed.log),
     "Operate": (health.status, health.check, checklist.checklist, health.repair, machine.dev, machine.server),
     "Set up": (machine.setup, machine.doctor, project.init, project.json_schema, project.completion, project.version),
 }

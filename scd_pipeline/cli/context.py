@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.render import FORMATS, Output, resolve_format
-from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
+from scd_pipeline.declaration import Declarations, Dimension, Fact, TimedTable, read_declarations
 from scd_pipeline.declaration.source import is_address
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import DeclarationError, ScdError, SetupError, UsageError
@@ -155,6 +155,26 @@ class Settings:
         """
         tables = self.declared_tables(requested if is_path(requested) else None)
         return [table for table in tables if isinstance(table, Fact)]
+
+    def declared_timed_table(self, requested: str) -> TimedTable:
+        """Return the timed table of a name.
+
+        Raises:
+            UsageError: No declaration has that name.
+            DeclarationError: A declaration is invalid.
+        """
+        if self.declarations is None:
+            raise UsageError("NO_DECLARATIONS", requested)
+        declared = read_declarations(self.declarations).timed_tables
+        table = next((table for table in declared if table.name == requested), None)
+        if table is None:
+            hint = did_you_mean(requested, [table.name for table in declared])
+            raise UsageError("TIMED_TABLE_NOT_DECLARED", requested, declarations=self.declarations, hint=hint)
+        return table
+
+    def time(self, option: str | None) -> str:
+        """Return the time of a read of timed tables: that of the option, else that of the environment."""
+        return self.environment.time if option is None else option
 
     def declared_dimension(self, requested: str) -> Dimension:
         """Return the one dimension that an argument names.

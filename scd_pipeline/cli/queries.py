@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +47,17 @@ dimension_argument = click.argument("dimension", metavar="DIMENSION", shell_comp
 
 @click.command()
 @click.argument("query", required=False, default="", metavar="[QUERY]")
+@click.option(
+    "--time",
+    default=None,
+    metavar="TIME",
+    help="Time of the rows of timed tables; `raw` for their bases  [env: SCD_TIME; default: now].",
+)
 @limit_option
 @with_settings
 @with_output
-def sql(settings: Settings, *, query: str, output: Output) -> None:
-    """Query the tables and views of the warehouse in SQL.
+def sql(settings: Settings, *, query: str, time: str | None, output: Output) -> None:
+    """Query the tables and views of the warehouse, and timed tables, in SQL.
 
     Without QUERY, the names of the tables and views are shown. A file in it, such as csv.`/data/orders.csv`, has an
     absolute path.
@@ -59,16 +65,22 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     from scd_pipeline import queries
 
     declared = read_declarations(settings.declarations) if settings.declarations else Declarations(())
-    facts = declared.facts
+    facts, timed = declared.facts, declared.timed_tables
     names = [table.name for table in declared.tables]
+    now = datetime.now(timezone.utc)
     with settings.open(declared=names) as warehouse:
+
+        def view_names() -> list[str]:
+            return sorted([*queries.view_names(warehouse, facts), *queries.timed_view_names(timed)])
+
         if not query:
-            print("\n".join(queries.view_names(warehouse, facts)) or f"no table is in {warehouse.location} yet")
+            print("\n".join(view_names()) or f"no table is in {warehouse.location} yet")
             return
         queries.register(warehouse, facts=facts, query=query)
-        with query_errors(lambda: queries.view_names(warehouse, facts), check=True):
+        queries.register_timed_tables(warehouse, timed, query=query, at=settings.time(time), now=now)
+        with query_errors(view_names, check=True):
             require_query(warehouse.spark, query)
-        with query_errors(lambda: queries.view_names(warehouse, facts)):
+        with query_errors(view_names):
             _write(warehouse.spark.sql(query), output)
 
 

@@ -21,7 +21,12 @@ from scd_pipeline.queries.dimension import (
     queried_table,
 )
 from scd_pipeline.queries.joins import join_as_of, overlap, with_dimensions
-from scd_pipeline.queries.timed_tables import parse_read_time, register_timed_tables, timed_view_names
+from scd_pipeline.queries.timed_tables import (
+    parse_read_time,
+    parse_statement_time,
+    register_timed_tables,
+    timed_view_names,
+)
 from scd_pipeline.queries.views import create_views, register, view_names
 
 __all__ = [
@@ -36,6 +41,7 @@ __all__ = [
     "join_as_of",
     "overlap",
     "parse_read_time",
+    "parse_statement_time",
     "quarantine",
     "queried_table",
     "register",

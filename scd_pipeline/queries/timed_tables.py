@@ -14,7 +14,7 @@ from scd_pipeline.texts import short_repr
 from scd_pipeline.timed.evaluate import FIRST_MILLIS, FROM, TO
 from scd_pipeline.timed.log import TIME_FORMS
 from scd_pipeline.timed.read import read_state
-from scd_pipeline.timed.times import RAW, read_time
+from scd_pipeline.timed.times import RAW, is_in_calendar, read_time
 
 AT_SUFFIX, STATES_SUFFIX = "_at", "_states"
 """How the names of the function of a timed table, and of the view of its states, end."""
@@ -30,6 +30,18 @@ def parse_read_time(table: TimedTable, value: object, now: datetime, location: s
     if time is None:
         raise UsageError("READ_TIME", location, value=short_repr(value), forms=TIME_FORMS)
     return time
+
+
+def parse_statement_time(table: TimedTable, value: object, now: datetime, location: str) -> int:
+    """Return the time of a statement of a timed table in milliseconds.
+
+    Raises:
+        UsageError: The value is not a time, or not one that a table can store.
+    """
+    millis = parse_read_time(table, value, now, location)
+    if isinstance(millis, str) or not is_in_calendar(millis):
+        raise UsageError("READ_TIME", location, value=short_repr(value), forms=TIME_FORMS)
+    return millis
 
 
 def timed_view_names(tables: Iterable[TimedTable]) -> list[str]:

@@ -32,16 +32,26 @@ class LogText:
     Attributes:
         origin: The file or table of the log, for messages.
         text: Its text.
-        first_line: The line of the text in its origin.
+        millis: The time of all its statements, if it is not in the text.
+        author: The author of the statements, if it is known.
+        reason: Their reason.
     """
 
     origin: str
     text: str
-    first_line: int = 1
+    millis: int | None = None
+    author: str = ""
+    reason: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last statement has no semicolon."""
+        tokens = _tokens(self)
+        return bool(tokens) and tokens[-1].token_type is not TokenType.SEMICOLON
 
     def line(self, offset: int) -> int:
         """Return the line of a character."""
-        return self.text.count("\n", 0, offset) + self.first_line
+        return self.text.count("\n", 0, offset) + 1
 
     def error(self, code: str, offset: int, **details: object) -> SourceDataError:
         """Return an error at a character; it rejects the whole log."""
@@ -64,14 +74,17 @@ def split_log(log: LogText, zone: str) -> list[TimedTokens]:
         zone: The time zone of times without an offset.
 
     Raises:
-        SourceDataError: A string or a comment is not closed, a time is malformed, or a time is inside of a statement.
+        SourceDataError: A string or a comment is not closed, a time is malformed or inside of a statement, or the text
+            has a time though its time is known.
     """
     statements: list[TimedTokens] = []
     tokens: list[Token] = []
-    millis, end = 0, 0
+    millis, end = log.millis or 0, 0
     for token in (*_tokens(log), None):
         start = len(log.text) if token is None else token.start
         for offset, value in _markers(log, end, start):
+            if log.millis is not None:
+                raise log.error("STATEMENT_TIME_KNOWN", offset)
             if tokens:
                 raise log.error("STATEMENT_TIME_POSITION", offset, line=log.line(tokens[0].start))
             millis = _marker_time(log, offset, value, zone)

@@ -19,17 +19,26 @@ _COLUMNS = (
     ("reason", "string", True),
     ("recorded_at", "timestamp", False),
 )
+_TEXTS = "position bigint, statement string, author string, reason string"
 _ATTEMPTS = 5
 _COMMENT = "Timed statements: position in the log, time, statement, author, reason and time of the append"
 
 
-def read_log_table(table: Table) -> list[tuple[LogText, int | None]]:
-    """Return the statements of the table in order, each with its time; none if the table does not exist."""
+def read_log_table(table: Table) -> list[LogText]:
+    """Return the texts of the table in order; none if the table does not exist."""
     if not table.exists():
         return []
-    columns = "position", "unix_millis(effective_at) AS millis", "statement"
-    rows = table.read().selectExpr(*columns).orderBy("position").collect()
-    return [(LogText(f"{table.name} position {row['position']}", row["statement"]), row["millis"]) for row in rows]
+    columns = ("position", "unix_millis(effective_at) AS millis", "statement", "author", "reason")
+    return [
+        LogText(
+            f"{table.name} position {row['position']}",
+            row["statement"],
+            row["millis"],
+            row["author"],
+            row["reason"] or "",
+        )
+        for row in table.read().selectExpr(*columns).orderBy("position").collect()
+    ]
 
 
 def append_to_log_table(table: Table, text: str, *, millis: int, author: str, reason: str, now: datetime) -> int:
@@ -49,6 +58,3 @@ def append_to_log_table(table: Table, text: str, *, millis: int, author: str, re
         except ConflictError as error:
             last = error
     raise LoadError("RETRIES_EXHAUSTED", f"table {table.name}", attempts=_ATTEMPTS, last=last)
-
-
-_TEXTS = "position bigint, statement string, author string, reason string"

@@ -90,8 +90,8 @@ def read_state(warehouse: Warehouse, table: TimedTable) -> TimedState:
     return TimedState(base, columns, parse_log(read_log(warehouse, table), columns, table.timezone))
 
 
-def read_log(warehouse: Warehouse, table: TimedTable) -> list[tuple[LogText, int | None]]:
-    """Return the texts of a log in order, each with the time of its statements, None if the text has the times.
+def read_log(warehouse: Warehouse, table: TimedTable) -> list[LogText]:
+    """Return the texts of a log in order.
 
     Raises:
         SourceDataError: The file of the log cannot be read.
@@ -101,12 +101,12 @@ def read_log(warehouse: Warehouse, table: TimedTable) -> list[tuple[LogText, int
     path = log_path(table)
     if is_address(path) and path == without_file_scheme(path):
         rows = warehouse.spark.read.text(path, wholetext=True).collect()
-        return [(LogText(path, row[0]), None) for row in rows]
+        return [LogText(path, row[0]) for row in rows]
     file = Path(without_file_scheme(path))
     if not file.exists() and not table.updates:
         return []
     try:
-        return [(LogText(path, file.read_text(encoding="utf-8-sig")), None)]
+        return [LogText(path, file.read_text(encoding="utf-8-sig"))]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise SourceDataError("LOG_NOT_READABLE", path, reason=reason) from error

@@ -29,6 +29,8 @@ class Statement:
         position: Its position in the log, from 1.
         line: Its first line in the log.
         text: Its text.
+        author: Its author, if it is known.
+        reason: Its reason.
         columns: The types of the columns of the table.
         qualifiers: The names by which it may qualify columns.
         assignments: The new values of an UPDATE by column; None for a DELETE.
@@ -39,6 +41,8 @@ class Statement:
     position: int
     line: int
     text: str
+    author: str
+    reason: str
     columns: Columns
     qualifiers: tuple[str, ...]
     assignments: dict[str, exp.Expression] | None
@@ -55,11 +59,11 @@ class Statement:
         return {translator.path(part)[0] for part in parts}
 
 
-def parse_log(logs: Sequence[tuple[LogText, int | None]], columns: Columns, zone: str) -> list[Statement]:
+def parse_log(logs: Sequence[LogText], columns: Columns, zone: str) -> list[Statement]:
     """Return the statements of a log in the order in which they apply: by time, then by position.
 
     Args:
-        logs: The texts of the log in order; each with the time of its statements, or None if the text has the times.
+        logs: The texts of the log in order.
         columns: The types of the columns of the table.
         zone: The time zone of times without an offset.
 
@@ -68,10 +72,10 @@ def parse_log(logs: Sequence[tuple[LogText, int | None]], columns: Columns, zone
     """
     statements: list[Statement] = []
     first: tuple[str, str] | None = None
-    for log, millis in logs:
+    for log in logs:
         for timed in split_log(log, zone):
             position = len(statements) + 1
-            statement, table = _parse(log, timed, columns, position, timed.millis if millis is None else millis)
+            statement, table = _parse(log, timed, columns, position)
             if first is None:
                 first = (table, f"{log.origin}:{statement.line}")
             elif first[0].casefold() != table.casefold():
@@ -82,12 +86,12 @@ def parse_log(logs: Sequence[tuple[LogText, int | None]], columns: Columns, zone
     return sorted(statements, key=attrgetter("millis", "position"))
 
 
-def _parse(log: LogText, timed: TimedTokens, columns: Columns, position: int, millis: int) -> tuple[Statement, str]:
+def _parse(log: LogText, timed: TimedTokens, columns: Columns, position: int) -> tuple[Statement, str]:
     """Return a statement and the name of its table."""
     start = timed.tokens[0].start
     try:
         node = _node(log, timed)
-        return _statement(log, timed, node, columns, position, millis)
+        return _statement(log, timed, node, columns, position)
     except ExpressionError as error:
         raise log.error(error.code, _offset(error.node, start), **error.details) from None
     except RecursionError:
@@ -116,7 +120,7 @@ def _node(log: LogText, timed: TimedTokens) -> exp.Expression:
 
 
 def _statement(
-    log: LogText, timed: TimedTokens, node: exp.Expression, columns: Columns, position: int, millis: int
+    log: LogText, timed: TimedTokens, node: exp.Expression, columns: Columns, position: int
 ) -> tuple[Statement, str]:
     require_only(node, *_KINDS[type(node)])
     table = node.this
@@ -129,10 +133,12 @@ def _statement(
     if condition is not None:
         translator.condition(condition)
     statement = Statement(
-        millis=millis,
+        millis=timed.millis,
         position=position,
         line=log.line(timed.tokens[0].start),
         text=log.text[timed.tokens[0].start : timed.tokens[-1].end + 1],
+        author=log.author,
+        reason=log.reason,
         columns=columns,
         qualifiers=qualifiers,
         assignments=_assignments(node, translator) if isinstance(node, exp.Update) else None,

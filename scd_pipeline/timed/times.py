@@ -41,12 +41,16 @@ def to_millis(time: datetime, zone: str) -> int:
     return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
+def is_in_calendar(millis: int) -> bool:
+    """Return whether milliseconds are in the years 1 to 9999."""
+    return to_millis(datetime.min, "UTC") <= millis <= to_millis(datetime.max, "UTC")
+
+
 def from_millis(millis: int) -> str:
     """Return milliseconds as a date, or as a date and time in UTC; as the number where the calendar has no such day."""
-    try:
-        time = _EPOCH + timedelta(milliseconds=millis)
-    except OverflowError:
+    if not is_in_calendar(millis):
         return str(millis)
+    time = _EPOCH + timedelta(milliseconds=millis)
     text = time.replace(tzinfo=None).isoformat(timespec="milliseconds" if millis % 1000 else "seconds")
     return text.removesuffix("T00:00:00")
 

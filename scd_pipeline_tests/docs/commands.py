@@ -30,13 +30,17 @@ def run(arguments: Sequence[str]) -> int:
 
 def accepts(line: str) -> bool:
     """Return whether the command line `scd ...` parses."""
-    root = app.scd.make_context("scd", shlex.split(line)[1:], obj={}, resilient_parsing=False)
+    context = app.scd.make_context("scd", shlex.split(line)[1:], obj={}, resilient_parsing=False)
     try:
-        name, command, arguments = app.scd.resolve_command(root, [*root._protected_args, *root.args])
-        assert name is not None and command is not None
-        return bool(command.make_context(name, arguments, parent=root))
+        while isinstance(context.command, click.Group):
+            name, command, arguments = context.command.resolve_command(
+                context, [*context._protected_args, *context.args]
+            )
+            assert name is not None and command is not None
+            context = command.make_context(name, arguments, parent=context)
     except click.UsageError:
         return False
+    return True
 
 
 def names() -> list[str]:
@@ -46,7 +50,8 @@ def names() -> list[str]:
 
 def reference() -> str:
     """Return the help texts of all commands as Markdown."""
-    return "\n\n".join(f"### scd {name}\n\n```text\n{_help(name)}\n```" for name in names())
+    contexts = [each for name, command in app.scd.commands.items() for each in _contexts(name, command, _root())]
+    return "\n\n".join(f"### {each.command_path}\n\n```text\n{each.get_help()}\n```" for each in contexts)
 
 
 def errors() -> str:
@@ -116,9 +121,16 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda match: "&lt;" if match[0] == "<" else match[0], text)
 
 
-def _help(name: str) -> str:
-    root = click.Context(app.scd, info_name="scd", **app.scd.context_settings)
-    return click.Context(app.scd.commands[name], parent=root, info_name=name, terminal_width=WIDTH).get_help()
+def _root() -> click.Context:
+    return click.Context(app.scd, info_name="scd", **app.scd.context_settings)
+
+
+def _contexts(name: str, command: click.Command, parent: click.Context) -> list[click.Context]:
+    """Return the context of a command, or those of the commands in a group."""
+    context = click.Context(command, parent=parent, info_name=name, terminal_width=WIDTH)
+    if not isinstance(command, click.Group):
+        return [context]
+    return [each for inner, part in command.commands.items() for each in _contexts(inner, part, context)]
 
 
 if __name__ == "__main__":

@@ -31,4 +31,4 @@ def typed(columns: Mapping[str, str]) -> dict[str, DataType]:
 
 def parsed(text: str, columns: Mapping[str, str] = DOCTORS, zone: str = "UTC") -> list[Statement]:
     """Return the statements of a log in a file `.updates`."""
-    return parse_log([(LogText(".updates", text), None)], typed(columns), zone)
+    return parse_log([LogText(".updates", text)], typed(columns), zone)

@@ -1,0 +1,76 @@
+"""The commands about the logs of timed tables: log append and log show."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import click
+
+from scd_pipeline.cli.console import report
+from scd_pipeline.cli.context import Settings, limit_option, with_output, with_settings
+from scd_pipeline.cli.render import Output
+from scd_pipeline.cli.rows import Kind, Rows
+from scd_pipeline.texts import pluralize
+
+_COLUMNS: dict[str, Kind] = {
+    "position": "number",
+    "time": "text",
+    "statement": "text",
+    "author": "text",
+    "reason": "text",
+    "rows": "number",
+}
+
+
+@click.group()
+def log() -> None:
+    """Append to the log of a timed table, or show it."""
+
+
+@log.command()
+@click.argument("table", metavar="TABLE")
+@click.argument("statement", metavar="STATEMENT")
+@click.option("--at", "time", default="", metavar="TIME", help="Time of the statement  [default: now].")
+@click.option("--by", "author", required=True, metavar="NAME", help="Author of the statement.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason of the statement.")
+@with_settings
+def append(settings: Settings, *, table: str, statement: str, time: str, author: str, reason: str) -> None:
+    """Check an UPDATE or DELETE statement, and append it to the log of a timed table."""
+    from scd_pipeline import queries
+    from scd_pipeline.timed.append import append_statements
+    from scd_pipeline.timed.times import from_millis
+
+    timed, now = settings.declared_timed_table(table), datetime.now(timezone.utc)
+    millis = queries.parse_statement_time(timed, time, now, "--at")
+    with settings.open() as warehouse:
+        appended = append_statements(warehouse, timed, statement, millis=millis, author=author, reason=reason, now=now)
+    print(f"{timed.name}: appended {pluralize(len(appended), 'statement')} at {from_millis(millis)}")
+
+
+@log.command()
+@click.argument("table", metavar="TABLE")
+@click.option("--time", default=None, metavar="TIME", help="Time of the read  [env: SCD_TIME; default: now].")
+@limit_option
+@with_settings
+@with_output
+def show(settings: Settings, *, table: str, time: str | None, output: Output) -> None:
+    """Show the statements of a log in the order in which they apply.
+
+    `rows` is the number of rows that a statement hits; it is empty for a statement after TIME.
+    """
+    from scd_pipeline import queries
+    from scd_pipeline.timed.read import read_state
+    from scd_pipeline.timed.times import from_millis
+
+    timed, now = settings.declared_timed_table(table), datetime.now(timezone.utc)
+    at = queries.parse_read_time(timed, settings.time(time), now, "--time")
+    with settings.open() as warehouse:
+        state = read_state(warehouse, timed)
+        hits = {each.statement.position: each.rows for each in state.hits(at)}
+    records = [
+        (each.position, from_millis(each.millis), each.text, each.author, each.reason, hits.get(each.position))
+        for each in state.statements
+    ]
+    output.write(Rows.from_records(_COLUMNS, records[: output.limit or None]))
+    if output.is_table:
+        report(pluralize(len(records), "statement"))
