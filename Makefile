@@ -118,6 +118,10 @@ demo-casino: setup ## Load a casino's faulty deliveries, and compare the answers
 demo-federal: setup ## The same for federal grants
 	$(PY) -m examples.federal.demo $(ARGS)
 
+.PHONY: demo-doctors
+demo-doctors: setup ## Read a timed table at several times
+	$(PY) -m examples.doctors.demo
+
 .PHONY: dev
 dev: setup ## Serve Dagster's web interface, with a Spark Connect server
 	.venv/bin/scd dev

@@ -11,10 +11,10 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.texts import short_repr
-from scd_pipeline.timed.evaluate import FIRST_MILLIS, FROM, TO
+from scd_pipeline.timed.evaluate import FROM, TO
 from scd_pipeline.timed.log import TIME_FORMS
 from scd_pipeline.timed.read import read_state
-from scd_pipeline.timed.times import RAW, is_in_calendar, read_time
+from scd_pipeline.timed.times import RAW, read_time
 
 AT_SUFFIX, STATES_SUFFIX = "_at", "_states"
 """How the names of the function of a timed table, and of the view of its states, end."""
@@ -36,10 +36,10 @@ def parse_statement_time(table: TimedTable, value: object, now: datetime, locati
     """Return the time of a statement of a timed table in milliseconds.
 
     Raises:
-        UsageError: The value is not a time, or not one that a table can store.
+        UsageError: The value is not a time.
     """
     millis = parse_read_time(table, value, now, location)
-    if isinstance(millis, str) or not is_in_calendar(millis):
+    if isinstance(millis, str):
         raise UsageError("READ_TIME", location, value=short_repr(value), forms=TIME_FORMS)
     return millis
 
@@ -55,7 +55,7 @@ def register_timed_tables(
     """Create the view and the table function of each timed table that occurs in a query, for this session.
 
     The view `<table>` has the rows at the time `at`; the function `<table>_at(time)` returns those at another one. The
-    view `<table>_states` has every state of each row, with its window in milliseconds.
+    view `<table>_states` has every state of each row with its window, NULL where it is unlimited.
 
     Args:
         warehouse: The warehouse.
@@ -79,28 +79,25 @@ def register_timed_tables(
         function, states = map(quote_name, names)
         state.states().createOrReplaceTempView(table.name + STATES_SUFFIX)
         columns = ", ".join(quote_name(name) for name in state.columns)
-        time = _millis(f"{function}.`at`", table.timezone, now)
+        time = _time(f"{function}.`at`", table.timezone, now)
+        is_at = f"coalesce({FROM} <= {time}, {FROM} IS NULL) AND coalesce({time} < {TO}, TRUE)"
         warehouse.spark.sql(
             f"CREATE OR REPLACE TEMPORARY FUNCTION {function}(`at` STRING) RETURNS TABLE RETURN "
-            f"SELECT {columns} FROM {states} WHERE {FROM} <= {time} AND {time} < {TO}"
+            f"SELECT {columns} FROM {states} WHERE {is_at}"
         )
 
 
-def _millis(text: str, zone: str, now: datetime) -> str:
-    """Return the SQL for the milliseconds of a text, as `times.read_time`; the text of another form is an error."""
-    time = f"trim({text})"
+def _time(text: str, zone: str, now: datetime) -> str:
+    """Return the SQL for the time of a text, as `times.read_time`: NULL for `raw`; another form is an error."""
+    time, date = f"trim({text})", "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    in_zone = f"concat({time}, if(length({time}) = 10, 'T00:00:00', ''), {sql_literal(zone)})"
     cases = {
-        f"{text} IS NULL OR {time} = ''": f"{read_time(None, zone, now)}L",
-        f"lower({time}) IN ('{RAW}', '-1')": f"{FIRST_MILLIS + 1}L - 1L",
-        rf"{time} RLIKE '^-?[0-9]{{1,18}}$'": f"CAST({time} AS BIGINT)",
-        f"{time} RLIKE '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(T[0-9:]{{8}})?$'": (
-            f"unix_millis(CAST(concat({time}, if(length({time}) = 10, 'T00:00:00', ''), {sql_literal(zone)}) "
-            "AS TIMESTAMP))"
-        ),
-        f"{time} RLIKE '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9:]{{8}}(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$'": (
-            f"unix_millis(CAST({time} AS TIMESTAMP))"
-        ),
+        f"{text} IS NULL OR {time} = ''": f"timestamp_millis({read_time(None, zone, now)}L)",
+        f"lower({time}) IN ('{RAW}', '-1')": "NULL",
+        f"{time} RLIKE '^-?[0-9]{{1,15}}$'": f"timestamp_millis(CAST({time} AS BIGINT))",
+        f"{time} RLIKE '^{date}(T[0-9:]{{8}})?$'": f"CAST({in_zone} AS TIMESTAMP)",
+        f"{time} RLIKE '^{date}T[0-9:]{{8}}(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$'": f"CAST({time} AS TIMESTAMP)",
     }
     branches = " ".join(f"WHEN {condition} THEN {value}" for condition, value in cases.items())
-    problem = sql_literal(f"the time is invalid; expected {TIME_FORMS}, `raw` or an empty text")
+    problem = sql_literal(f"the time is invalid; expected {TIME_FORMS}, `{RAW}` or an empty text")
     return f"(CASE {branches} ELSE raise_error({problem}) END)"

@@ -9,9 +9,7 @@ from scd_pipeline.expressions import col
 from scd_pipeline.timed.program import EXISTS, LAST, PREFIX, Program
 
 FROM, TO = f"{PREFIX}from", f"{PREFIX}to"
-"""The columns of a state: the first millisecond at which the row has its values, and the first at which it has not."""
-FIRST_MILLIS, END_MILLIS = -(1 << 63), (1 << 63) - 1
-"""The time before all statements, and the one after them."""
+"""The columns of a state: the time from which the row has its values, and the first time at which it has not."""
 _STATES = f"{PREFIX}states"
 
 
@@ -35,12 +33,14 @@ def all_rows(base: DataFrame, program: Program) -> DataFrame:
     """Return every state that rows of a base have at some time.
 
     Returns:
-        The columns of the program; FROM and TO, the half-open window of the state in milliseconds; LAST, the position
-        in the program of the statement that began the state, 0 for the base. A deleted row has no state.
+        The columns of the program; FROM and TO, the half-open window of the state, NULL where it is unlimited; LAST,
+        the number of the statement that began the state, 0 for the base. A deleted row has no state.
     """
     states = base.select("*", F.expr(program.all_states()).alias(_STATES))
     rows = states.select(*_unassigned(program), F.expr(f"inline({_windows(program)})"))
-    return rows.where(col(EXISTS) & (col(FROM) < col(TO))).select(*_columns(program), FROM, TO, LAST)
+    return rows.where(col(EXISTS) & F.coalesce(col(FROM) < col(TO), F.lit(True))).select(
+        *_columns(program), FROM, TO, LAST
+    )
 
 
 def hits(base: DataFrame, program: Program) -> dict[int, int]:
@@ -52,16 +52,17 @@ def hits(base: DataFrame, program: Program) -> dict[int, int]:
 
 def _windows(program: Program) -> str:
     """Return the states, each with its window: it ends where the next one begins."""
-    times = ", ".join([f"{FIRST_MILLIS + 1}L - 1L", *(f"{each.millis}L" for each in program.statements)])
+    times = ", ".join(f"{each.millis}L" for each in program.statements) or "0L"
     names = [*program.assigned.values(), EXISTS, LAST]
     fields = ", ".join(f"'{name}', {PREFIX}state.{name}" for name in names)
 
     def time(state: str) -> str:
-        return f"element_at(array({times}), {state}.{LAST} + 1)"
+        return f"timestamp_millis(element_at(array({times}), {state}.{LAST}))"
 
     following = time(f"element_at({_STATES}, {PREFIX}index + 2)")
-    following = f"if({PREFIX}index + 2 > size({_STATES}), {END_MILLIS}L, {following})"
-    window = f"'{FROM}', {time(f'{PREFIX}state')}, '{TO}', {following}"
+    following = f"if({PREFIX}index + 2 > size({_STATES}), NULL, {following})"
+    first = f"if({PREFIX}state.{LAST} = 0, NULL, {time(f'{PREFIX}state')})"
+    window = f"'{FROM}', {first}, '{TO}', {following}"
     return f"transform({_STATES}, ({PREFIX}state, {PREFIX}index) -> named_struct({fields}, {window}))"
 
 

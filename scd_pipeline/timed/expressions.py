@@ -49,6 +49,8 @@ _KINDS = {
     "date": Kind.DATE,
     "binary": Kind.BINARY,
 }
+_TYPES_OF_NULL = {Kind.INTEGER: "int", Kind.BOOLEAN: "boolean", Kind.STRING: "string"}
+"""The types as which Spark reads NULL where it needs one."""
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBER = re.compile(r"(?P<whole>\d*)(?:\.(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?", re.ASCII)
@@ -342,7 +344,7 @@ class Translator:
     def _of_kind(self, node: exp.Expression, *kinds: Kind) -> Value:
         value = self.value(node)
         if value.kind is Kind.NULL:
-            return Value("CAST(NULL AS int)" if kinds[0] in _NUMBERS else "NULL", kinds[0])
+            return Value(f"CAST(NULL AS {_TYPES_OF_NULL[kinds[0]]})", kinds[0])
         if value.kind not in kinds:
             expected = "number" if kinds == _NUMBERS else kinds[0].value
             reject(node, f"a {value.kind.value} is used", f"a {expected}")

@@ -10,6 +10,8 @@ RAW = "raw"
 """The time of a read that applies no statement."""
 _RAW_NUMBER = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_CALENDAR = range(-62135596800000, 253402300800000)
+"""The milliseconds of the years 1 to 9999."""
 _MILLIS = re.compile(r"-?\d{1,18}", re.ASCII)
 _DATE_TIME = re.compile(
     r"(?P<day>\d{4}-\d{2}-\d{2})(?:T(?P<time>\d{2}:\d{2}:\d{2})(?P<offset>Z|[+-]\d{2}:?\d{2})?)?", re.ASCII
@@ -24,7 +26,7 @@ def parse_millis(text: str, zone: str) -> int | None:
         zone: The time zone of a time without an offset. A time that its clocks skip is read with the offset before.
     """
     if _MILLIS.fullmatch(text):
-        return int(text)
+        return int(text) if int(text) in _CALENDAR else None
     match = _DATE_TIME.fullmatch(text)
     if match is None:
         return None
@@ -41,15 +43,8 @@ def to_millis(time: datetime, zone: str) -> int:
     return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
-def is_in_calendar(millis: int) -> bool:
-    """Return whether milliseconds are in the years 1 to 9999."""
-    return to_millis(datetime.min, "UTC") <= millis <= to_millis(datetime.max, "UTC")
-
-
 def from_millis(millis: int) -> str:
-    """Return milliseconds as a date, or as a date and time in UTC; as the number where the calendar has no such day."""
-    if not is_in_calendar(millis):
-        return str(millis)
+    """Return milliseconds as a date, or as a date and time in UTC."""
     time = _EPOCH + timedelta(milliseconds=millis)
     text = time.replace(tzinfo=None).isoformat(timespec="milliseconds" if millis % 1000 else "seconds")
     return text.removesuffix("T00:00:00")
@@ -75,9 +70,9 @@ def read_time(value: object, zone: str, now: datetime) -> int | str | None:
         value = now
     if isinstance(value, datetime):
         return to_millis(value, zone)
-    if value == RAW or (isinstance(value, int) and not isinstance(value, bool)):
-        return RAW if value == _RAW_NUMBER else value
-    return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return RAW if value == _RAW_NUMBER else value if value in _CALENDAR else None
+    return RAW if value == RAW else None
 
 
 def _colon(offset: str) -> str:

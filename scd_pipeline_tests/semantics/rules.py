@@ -224,13 +224,30 @@ RULES: dict[str, Rule] = {
     "S12": Rule(
         "Type 7: a timed table",
         """
-        A timed table would be a base and a log of UPDATE and DELETE statements, each with its time, which a read
-        applies up to a chosen time. A query of a dimension as of a time is built (S2), but it is not type 7: its
-        changes are rows that sources deliver. Kimball's type 7 is another one, dual type 1 and type 2 keys: a fact has
-        surrogate key and business key, so that a query joins it with the version of its event time, with the current
-        one, or with both.
+        A timed table is a base (files or a Delta table, with declared columns) and a log of UPDATE and DELETE
+        statements, each with its time. A read at a time has the rows of the base after every statement whose time is at
+        or before it, in order of their times, then of their positions in the log; each statement sees the result of the
+        ones before it. A line `-- time=<value>` is the time of all statements up to the next such line; without one it
+        is 1970. A log in which any statement cannot be applied is rejected as a whole. Reading never writes.
         """,
-        built=False,
+        decided=(
+            "A time is milliseconds since 1970, a date, or a date and time with an optional offset; without one it is "
+            "in the declared zone, UTC by default. A statement may have a time in the future.",
+            "`raw` (also -1) reads the base itself; the log is checked all the same. Without a chosen time, or with an "
+            "empty text, the time is that of the read. One read uses one state of the log, and one version of a Delta "
+            "base.",
+            "Statements are parsed and translated, never executed as text. They are about one row: subqueries, "
+            "aggregates and functions whose results differ from read to read are rejected. A condition that is NULL "
+            "hits no row.",
+            "All statements of a log name one table, by any name. Rows that are added to the base later are hit by the "
+            "whole log.",
+            "The log is a file `.updates` beside the data, a declared file, or an append-only Delta table with author "
+            "and reason.",
+            "A query of a dimension as of a time (S2) is not type 7: its changes are rows that sources deliver. "
+            "Kimball's type 7 is another one, dual type 1 and type 2 keys: a fact has surrogate key and business key, "
+            "so that a query joins it with the version of its event time, with the current one, or with both.",
+        ),
+        missing="Folding a log into a new base, and a timed table as a source of a dimension, are not built.",
     ),
     "S13": Rule(
         "Unchanged values",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hypothesis import HealthCheck, given, settings
@@ -138,8 +139,12 @@ def test_spark_evaluates_statements_as_plain_python_does(spark: SparkSession, ch
     assert same_rows(rows_at(changes, 2, parse(BASE)), collected(last_rows(base, program)), COLUMNS) == ""
     states = collected(all_rows(base, Program(typed(COLUMNS), statements)))
     for millis in (-1, 0, 1, 2, 3, 4):
-        existing = [row for row in states if row[FROM] <= millis < row[TO]]
+        existing = [row for row in states if _millis(row[FROM], -9) <= millis < _millis(row[TO], 9)]
         assert same_rows(rows_at(changes, millis, parse(BASE)), existing, COLUMNS) == "", millis
+
+
+def _millis(time: datetime | None, unlimited: int) -> float:
+    return unlimited if time is None else (time - datetime(1970, 1, 1)) / timedelta(milliseconds=1)
 
 
 def collected(rows: Any) -> list[Row]:

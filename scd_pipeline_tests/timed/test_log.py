@@ -35,6 +35,7 @@ NO_TIMES = (
     "2014-09-01+02:00",
     "2014-09-01T00:00:00+25:00",
     "tomorrow",
+    "253402300800000",
     "99999999999999999999",
 )
 
@@ -67,13 +68,12 @@ def test_a_read_has_a_time_of_each_form() -> None:
     assert {value: read_time(value, "UTC", NOW) for value in times} == times
     aware = datetime(2014, 9, 1, tzinfo=timezone(timedelta(hours=2)))
     assert read_time(aware, "UTC", NOW) == 1409522400000
-    assert [read_time(value, "UTC", NOW) for value in ("soon", 1.5, True, [])] == [None] * 4
+    assert [read_time(value, "UTC", NOW) for value in ("soon", 1.5, True, [], 253402300800000)] == [None] * 5
 
 
 def test_a_time_is_written_as_a_date_where_it_is_one() -> None:
     texts = {0: "1970-01-01", 1409529600001: "2014-09-01T00:00:00.001", 3600000: "1970-01-01T01:00:00"}
     assert {millis: from_millis(millis) for millis in texts} == texts
-    assert from_millis(10**18) == str(10**18)
 
 
 def test_a_time_applies_to_all_statements_up_to_the_next_time() -> None:

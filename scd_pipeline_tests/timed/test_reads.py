@@ -87,7 +87,7 @@ def test_a_read_applies_the_statements_up_to_its_time(base: Path, pipeline: Pipe
     assert_rows(NOW, pipeline.read(table, at=""))
 
 
-@requirement("V8")
+@requirement("V8", "X22")
 def test_a_statement_applies_from_its_own_millisecond_on(base: Path, pipeline: Pipeline) -> None:
     table = doctors(base)
     for millis, expected in ((1409529600000, NOW), (1409529599999, AT_2014_01_01), (0, AT_2014_01_01)):

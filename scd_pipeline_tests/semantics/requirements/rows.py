@@ -5,9 +5,9 @@ from __future__ import annotations
 INTRODUCTION = """
 # Requirements
 
-What the reference warehouses, a casino and a warehouse of federal grants, need of this package, and the tests that show
-it. The [rules](semantics.md) say how the tables behave in general; a row here is one case, with its values. Options are
-in [Declaration](reference/declaration.md).
+What the reference warehouses, a casino, a warehouse of federal grants and a timed table of doctors, need of this
+package, and the tests that show it. The [rules](semantics.md) say how the tables behave in general; a row here is one
+case, with its values. Options are in [Declaration](reference/declaration.md).
 
 This page is generated from `scd_pipeline_tests/semantics/requirements` by `make docs`; a test fails when it is stale,
 when a row has no test that runs in each build and reads tables, or when one test claims more than three rows. Where no
@@ -23,6 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Audit and facts": tuple(f"F{number}" for number in range(53, 63)),
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
+    "Timed tables": tuple(f"V{number}" for number in (*range(1, 24), 26, 28, 29)),
 }
 
 ROWS: dict[str, str] = {
@@ -333,14 +334,66 @@ ROWS: dict[str, str] = {
     "X20": "A column that is not declared is reported and not loaded.",
     "X21": "A time without a zone is read in the declared zone, by default UTC.",
     "X22": (
-        "Type 7, a table with a log of timed SQL statements that a read applies up to a chosen time, is not built: the "
-        "changes are delivered as rows, and a query as of a time has those up to it. Type 7 of textbooks is: a fact "
-        "has keys for the value then and the value now."
+        "Type 7 is a table with a log of timed SQL statements that a read applies up to a chosen time: V1 to V29. "
+        "Type 7 of textbooks is another one: a fact has keys for the value then and the value now."
     ),
     "X23": (
         "`dim_machine` has two tables, or one of type 2, by `history_table`. It is for a new table; an existing one is "
         "rebuilt."
     ),
+    "V1": (
+        "The base of `doctors` has the columns `number` INT, `first_name`, `last_name` and `extra_field`; its file "
+        "lacks `extra_field`, which is `fishfingers and custard` in all rows."
+    ),
+    "V2": "With an empty log, or without one, a read has the doctors 1 to 11.",
+    "V3": "A read now has ten rows: 1, 3, 4, 5 and 7 to 12; 12 has the names of 2.",
+    "V4": "A read at 2014-01-01 has eleven rows: 1 and 3 to 12.",
+    "V5": "A read at `raw` or -1 has the rows of the base.",
+    "V6": "The empty text is the time of the read.",
+    "V7": "A statement of 2999 is visible only to the reader whose time it is; another session sees today's rows.",
+    "V8": (
+        "A statement applies at and after its millisecond: at 1409529600000 there are ten rows, at 1409529599999 "
+        "eleven, and at 0 only the UPDATE applies."
+    ),
+    "V9": (
+        "A time is milliseconds since 1970, a date, or a date and time with an optional offset, in the log and for a "
+        "read: 2014-09-01T00:00:00+02:00 is 1409522400000. Another form is rejected, in the log with its line."
+    ),
+    "V10": "A time without an offset is in the declared zone, UTC by default.",
+    "V11": "A time applies to all statements up to the next one; statements before the first one have the time 0.",
+    "V12": (
+        "Each statement sees the result of the ones before it: if 2 becomes 12, and then 12 is deleted, the row is "
+        "deleted. Statements apply in order of their times, and of equal times in order of the log."
+    ),
+    "V13": "The name of the table is free, and the same in all statements; another name is rejected with its line.",
+    "V14": (
+        "An unknown column, a type that does not fit, invalid SQL, INSERT, MERGE, DDL and SELECT are rejected with "
+        "their line. No statement is skipped."
+    ),
+    "V15": (
+        "Statements have several lines, any case, `;` and `--` in strings, blank lines and comments; the last "
+        "semicolon may be omitted."
+    ),
+    "V16": (
+        "A statement has several SETs, arithmetic, CASE, AND, OR, NOT, IN, BETWEEN, LIKE and IS NULL, or no WHERE, and "
+        "sets NULL. A condition that is NULL hits no row."
+    ),
+    "V17": "An aggregate or a subquery, which would need all rows, is rejected; the base may have several files.",
+    "V18": "The log is the file `.updates` in the folder of the data, or a declared one.",
+    "V19": "Joins, aggregates and look-ups at a time read it as any table; afterwards all files of the base are equal.",
+    "V20": "A row that is added to the base later is hit as well; the rows that each statement hits are counted.",
+    "V21": (
+        "Columns are int, bigint, float, double, boolean, string, decimal, date, timestamp, binary and nested; a text "
+        "may have more than 32,767 characters."
+    ),
+    "V22": "Avro, Parquet, CSV, JSON and Delta give the same rows.",
+    "V23": (
+        "A read is one pass, without a database beside it; statements on columns that are not read are not evaluated. "
+        "The depth of the plan does not grow with the log: 10,000 statements run."
+    ),
+    "V26": "A read has one state of the log, and of a Delta base, while both change.",
+    "V28": "Statements have an author and a reason, and the number of rows that they hit.",
+    "V29": "A plain package is installed, and one setting is the time: `SCD_TIME`, or `--time`.",
 }
 
 NO_TABLE: dict[str, str] = {
