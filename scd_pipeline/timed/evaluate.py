@@ -10,7 +10,7 @@ from scd_pipeline.timed.program import EXISTS, LAST, PREFIX, Program
 
 FROM, TO = f"{PREFIX}from", f"{PREFIX}to"
 """The columns of a state: the time from which the row has its values, and the first time at which it has not."""
-_STATES = f"{PREFIX}states"
+_STATE, _STATES = f"{PREFIX}state", f"{PREFIX}states"
 
 
 def last_rows(base: DataFrame, program: Program) -> DataFrame:
@@ -25,8 +25,14 @@ def last_rows(base: DataFrame, program: Program) -> DataFrame:
     """
     if not program.statements:
         return base.select(*[col(name) for name in program.columns])
-    states = base.select(*_unassigned(program), F.expr(f"inline({program.last_state()})"))
-    return states.select(*_columns(program))
+    rows = base.withColumn(_STATE, F.expr(program.last_state()))
+    is_unchanged = col(_STATE).isNull()
+    if program.has_deletes:
+        rows = rows.where(is_unchanged | col(_STATE)[EXISTS])
+    values = {
+        name: F.when(is_unchanged, col(name)).otherwise(col(_STATE)[field]) for name, field in program.assigned.items()
+    }
+    return rows.select(*[values.get(name, col(name)).alias(name) for name in program.columns])
 
 
 def all_rows(base: DataFrame, program: Program) -> DataFrame:

