@@ -1,4 +1,4 @@
-"""The rows of a timed table, computed from those of its base (S12)."""
+"""The rows of a timed table, computed from its base (S12)."""
 
 from __future__ import annotations
 
