@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,40 +9,15 @@ import dagster as dg
 import pytest
 
 from scd_pipeline.components import ScdDimension, assets, checks, load_checks
-from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.components.rule_texts import rule_texts
-from scd_pipeline.declaration import Declarations, Dimension, read_dimension
+from scd_pipeline.declaration import Declarations, Dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.invariants.check_descriptions import CHECK_DESCRIPTIONS
 from scd_pipeline.operations.check import CheckResult, checks_of_loads
-from scd_pipeline_tests.orchestration.fake_loads import NoWarehouse, fake_loads, run
+from scd_pipeline_tests.orchestration.fake_loads import DAYS, NoWarehouse, fake_loads, run
 
-DECLARATION = """\
-dimension: dim_customer
-business_key: id
-sources: {crm: {snapshot: "customers_{date}.csv"}}
-attributes: {city: 2}
-"""
-DAYS = ["2024-01-01", "2024-01-02", "2024-01-03"]
 TABLE = dg.AssetKey("dim_customer")
 REASON = "2024-01-02: rejected [BAD_ROWS]: 2 of 3 rows are bad; deliver it again"
-
-
-@pytest.fixture
-def customer(tmp_path: Path) -> Dimension:
-    """A declaration, and three deliveries."""
-    (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
-    for day in DAYS:
-        (tmp_path / f"customers_{day}.csv").write_text("id,city\n1,Graz\n", encoding="utf-8")
-    return read_dimension(tmp_path / "dim_customer.yaml")
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    """An ephemeral instance with all partitions."""
-    with dg.DagsterInstance.ephemeral() as instance:
-        instance.add_dynamic_partitions(str(delivery_partitions("dim_customer").name), [EVERYTHING, *DAYS])
-        yield instance
 
 
 def load(dimension: Dimension, instance: dg.DagsterInstance, *partitions: str) -> bool:

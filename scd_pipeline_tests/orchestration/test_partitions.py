@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,40 +13,14 @@ import pytest
 
 from scd_pipeline.components import assets, load_metadata
 from scd_pipeline.components.load_step import load_run_config
-from scd_pipeline.components.partitions import delivery_partitions
-from scd_pipeline.declaration import Dimension, read_dimension
+from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.discovery import discover_files, file_version
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.errors import ConflictError
 from scd_pipeline.operations.check import check_names
-from scd_pipeline_tests.orchestration.fake_loads import NoWarehouse, fake_loads, run
+from scd_pipeline_tests.orchestration.fake_loads import DAYS, PARTITIONS, NoWarehouse, fake_loads, run
 
-DECLARATION = """\
-dimension: dim_customer
-business_key: id
-sources: {crm: {snapshot: "customers_{date}.csv"}}
-attributes: {city: 2}
-"""
-DAYS = ["2024-01-01", "2024-01-02", "2024-01-03"]
 ASSETS = ["dim_customer_changes", "dim_customer", "dim_customer_audit"]
-PARTITIONS = delivery_partitions("dim_customer")
-
-
-@pytest.fixture
-def customer(tmp_path: Path) -> Dimension:
-    """A declaration, and three deliveries."""
-    (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
-    for day in DAYS:
-        (tmp_path / f"customers_{day}.csv").write_text("id,city\n1,Graz\n", encoding="utf-8")
-    return read_dimension(tmp_path / "dim_customer.yaml")
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    """An ephemeral instance with all partitions."""
-    with dg.DagsterInstance.ephemeral() as instance:
-        instance.add_dynamic_partitions(str(PARTITIONS.name), [*DAYS, EVERYTHING])
-        yield instance
 
 
 def statuses(instance: dg.DagsterInstance, asset: str) -> list[str]:
