@@ -92,7 +92,7 @@ def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
     assert [str(result) for result in (*results, *fact_results) if not result.passed] == []
 
 
-@requirement("F28")
+@requirement("F28", "H29")
 @rule("S2", "S3", "S14", "S22")
 def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) -> None:
     results = {result.check: result for result in check.check_table(damaged, PLAYER)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 INTRODUCTION = """
 # Requirements
 
-What the reference warehouses, a casino, a warehouse of federal grants and a timed table of doctors, need of this
-package, and the tests that show it. The [rules](semantics.md) say how the tables behave in general; a row here is one
+What the reference warehouses need of this package (a casino, federal grants, a timed table of doctors, and histories of
+products), and the tests that show it. The [rules](semantics.md) say how the tables behave in general; a row here is one
 case, with its values. Options are in [Declaration](reference/declaration.md).
 
 This page is generated from `scd_pipeline_tests/semantics/requirements` by `make docs`; a test fails when it is stale,
@@ -24,6 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 24), 26, 28, 29)),
+    "Histories of existing tables": tuple(f"H{number}" for number in (*range(8, 13), 14, 15, 23, *range(28, 32), 35)),
 }
 
 ROWS: dict[str, str] = {
@@ -394,6 +395,34 @@ ROWS: dict[str, str] = {
     "V26": "A read has one state of the log, and of a Delta base, while both change.",
     "V28": "Statements have an author and a reason, and the number of rows that they hit.",
     "V29": "A plain package is installed, and one setting is the time: `SCD_TIME`, or `--time`.",
+    "H8": "A:1 was opened by the first run and closed by the second: its row has the one, the audit has both.",
+    "H9": "The same run again makes no commit of any table.",
+    "H10": (
+        "A run that is killed between its steps is completed by the next one, whatever the time of that is: A:2 begins "
+        "at the time of the killed run."
+    ),
+    "H11": "A run with an earlier time is in effect up to the next one: no window is empty or inverted.",
+    "H12": "Closed, changed, deleted and new versions of a run are in one commit; no version of the table overlaps.",
+    "H14": "A key that the base lacks is closed, and no row is removed. The retire guard (S27) holds.",
+    "H15": (
+        "A history is not truncated, and runs in order leave closed versions as they are. A late delivery does change "
+        "them, since windows do not depend on the order of arrival (S14); the audit keeps what was known before."
+    ),
+    "H23": (
+        "A dropped history is rebuilt from its change log: windows, keys, hashes and runs are generated again, and "
+        "business values are the same."
+    ),
+    "H28": (
+        "Another reader of Delta returns the same versions. No SQL is generated for DuckDB, PostgreSQL or SQL Server: "
+        "they read the table."
+    ),
+    "H29": (
+        "A product has one open version or none, windows do not overlap, versions are numbered in order, and the hash "
+        "belongs to the row: checks hold after each run, and report damaged rows."
+    ),
+    "H30": "Loads and plans run without Dagster; the same deliveries have the same plan.",
+    "H31": "A plan counts the versions to close and to open, and writes nothing.",
+    "H35": "The state as of a time, as known now and as it was known before the second run.",
 }
 
 NO_TABLE: dict[str, str] = {
