@@ -250,6 +250,35 @@ CONDITIONS: Mapping[str, Condition] = {
         "the log is not on this machine; expected a file, or a log in a table; nothing was appended",
         "declare `log: table`, or append to the file by other means",
     ),
+    "FOLD_TIME": Condition(
+        "{until} is after now, {now}; expected a time up to which reads are no longer needed; nothing was written",
+        "fold up to an earlier time",
+    ),
+    "STATEMENT_FOLDED": Condition(
+        "the time {time} is not after {until}, up to which the log is folded; expected a later time; nothing was "
+        "appended",
+        "append the statement with a later time",
+    ),
+    "READ_BEFORE_FOLD": Condition(
+        "{time} is before {until}, up to which the log is folded; expected a time at or after it, `raw` or now; "
+        "nothing was read",
+        "read at a later time",
+    ),
+    "LOG_CHANGED_AFTER_FOLD": Condition(
+        "the log has {statements} statements up to {until} that are not the {folded} folded ones; expected the same "
+        "statements, or none up to this time",
+        "restore the folded statements and give others a later time, or drop {table}: reads then apply the whole log "
+        "to the declared base",
+    ),
+    "BASE_CHANGED_AFTER_FOLD": Condition(
+        "the base has changed since its log was folded up to {until}; expected the same files or the same rows of a "
+        "Delta table, or no base",
+        "restore the base, or drop {table}, so that reads apply the whole log to the declared base, and fold again",
+    ),
+    "BASE_TABLE_IN_USE": Condition(
+        "{table} has rows that no fold wrote; expected no such table; nothing was written",
+        "rename that table, or the timed table",
+    ),
     "STATEMENT_TIME_POSITION": Condition(
         "a time is inside of the statement of line {line}, or beside it; expected a line `-- time=<value>` of its own "
         "between two statements",

@@ -29,6 +29,7 @@ from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
 from scd_pipeline.texts import join_names, short_repr
 from scd_pipeline.timed.append import append_statements
+from scd_pipeline.timed.fold import fold_log
 from scd_pipeline.timed.read import StatementHits, read_state
 
 if TYPE_CHECKING:
@@ -311,6 +312,37 @@ class Pipeline:
             _require_timed(table),
             _text("statements", statements),
             millis=queries.parse_statement_time(table, at, now, "at"),
+            author=_text("author", author),
+            reason=_text("reason", reason),
+            now=now,
+        )
+
+    def fold_log(self, table: TimedTable, *, until: TimedTime, author: str, reason: str = "") -> int:
+        """Write the rows of a timed table at a time as its new base, the Delta table `<table>_base` of the warehouse.
+
+        From then on reads apply the statements after this time to the new base. They return what they returned before;
+        reads at an earlier time are rejected. The declared base and the log are not changed. Without statements to
+        fold, nothing is written.
+
+        Args:
+            table: The declaration of the timed table.
+            until: The time, as for `read`, up to which statements are folded.
+            author: The person or program that folds.
+            reason: The reason.
+
+        Returns:
+            The number of folded statements.
+
+        Raises:
+            SourceDataError: A statement of the log cannot be applied, or the base cannot be read.
+            UsageError: An argument has a value that cannot be used.
+            ConflictError: Another process folded the log at the same time.
+        """
+        now = datetime.now(timezone.utc)
+        return fold_log(
+            self.warehouse,
+            _require_timed(table),
+            until=queries.parse_statement_time(table, until, now, "until"),
             author=_text("author", author),
             reason=_text("reason", reason),
             now=now,

@@ -15,7 +15,7 @@ from scd_pipeline.declaration.frozen import (
     set_frozen_fields,
 )
 from scd_pipeline.declaration.source import format_of
-from scd_pipeline.declaration.tables import UPDATES_SUFFIX
+from scd_pipeline.declaration.tables import BASE_SUFFIX, UPDATES_SUFFIX
 from scd_pipeline.declaration.types import DataType, parse_type
 
 
@@ -126,3 +126,8 @@ class TimedTable:
     def log_table(self) -> str:
         """The name of the Delta table of the log."""
         return self.name + UPDATES_SUFFIX
+
+    @property
+    def base_table(self) -> str:
+        """The name of the Delta table into which the log is folded."""
+        return self.name + BASE_SUFFIX

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from scd_pipeline.delta.repair_instructions import repair_instructions
+from scd_pipeline.delta.repair_instructions import folded_base_instructions, repair_instructions
 from scd_pipeline.delta_operations import CHANGES_NO_ROW
 from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
 from scd_pipeline.instants import from_micros, to_micros
@@ -84,6 +84,29 @@ class UnchangedDimension:
 
 
 @dataclass(frozen=True, slots=True)
+class LogFold:
+    """Records in a commit of a folded base which statements of the log it contains.
+
+    Attributes:
+        until: The time up to which the log is folded, in milliseconds since 1970.
+        statements: The number of statements of the log up to that time.
+        checksum: Their checksum.
+        base: The state of the declared base, from which the first fold was computed.
+        at: The time of the fold, in milliseconds since 1970.
+        author: The person or program that folded the log.
+        reason: The reason.
+    """
+
+    until: int
+    statements: int
+    checksum: str
+    base: str
+    at: int
+    author: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineCommit:
     """A commit of this package in a table.
 
@@ -107,6 +130,7 @@ class PipelineCommit:
         records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
         reserved_member: In a dimension, whether its rows contain the unknown member (S23).
+        fold: In a folded base, which statements of the log its rows contain.
     """
 
     table: str
@@ -126,6 +150,7 @@ class PipelineCommit:
     records: int | None = None
     repairs: bool = False
     reserved_member: bool = False
+    fold: LogFold | None = None
 
     @property
     def exists(self) -> bool:
@@ -155,6 +180,7 @@ class PipelineCommit:
         batches: tuple[str, ...] = (),
         run_id: str = "",
         records: int | None = None,
+        fold: LogFold | None = None,
     ) -> PipelineCommit:
         """Return the commit that follows this one, with a new token.
 
@@ -175,6 +201,7 @@ class PipelineCommit:
             roles_checksum=roles_checksum,
             records=records,
             reserved_member=self.reserved_member,
+            fold=fold,
         )
 
     def next_repair(self, *, high_water_marks: Mapping[str, HighWaterMark], run_id: str = "") -> PipelineCommit:
@@ -200,6 +227,8 @@ class PipelineCommit:
             values["roles"] = self.roles_checksum
         if self.records is not None:
             values["records"] = self.records
+        if self.fold is not None:
+            values["fold"] = asdict(self.fold)
         values |= {name: True for name in ("repairs", "reserved_member") if getattr(self, name)}
         return json.dumps(values)
 
@@ -213,8 +242,14 @@ def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> Fore
         operation=foreign.operation,
         commit=commit.number,
         commit_version=foreign.restore_to,
-        repair=repair_instructions(commit.table, foreign.restore_statement(), is_fact=commit.roles_checksum != 0),
+        repair=_repair_instructions(commit, foreign.restore_statement()),
     )
+
+
+def _repair_instructions(commit: PipelineCommit, restore_statement: str) -> str:
+    if commit.fold is not None:
+        return folded_base_instructions(restore_statement)
+    return repair_instructions(commit.table, restore_statement, is_fact=commit.roles_checksum != 0)
 
 
 def last_pipeline_commit(spark: SparkSession, table: str, identifier: str) -> PipelineCommit:
@@ -373,7 +408,7 @@ def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
         return None
     if not isinstance(values, dict) or values.get(METADATA_KEY) != _FORMAT or values.get("table") != table:
         return None
-    unchanged = values.get("unchanged")
+    unchanged, fold = values.get("unchanged"), values.get("fold")
     return PipelineCommit(
         table,
         int(values["commit"]),
@@ -390,4 +425,5 @@ def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
         records=values.get("records"),
         repairs=bool(values.get("repairs")),
         reserved_member=bool(values.get("reserved_member")),
+        fold=LogFold(**fold) if fold else None,
     )

@@ -36,6 +36,12 @@ def repair_instructions(table: str, restore_statement: str, *, is_fact: bool = F
     return f"run {restore}, or drop the table: {REBUILT_BY[kind]}"
 
 
+def folded_base_instructions(restore_statement: str) -> str:
+    """Return how to repair the folded base of a timed table whose rows another program changed."""
+    restore = f"`{restore_statement}`{_OF_AN_OLD_VERSION}"
+    return f"run {restore}, or drop the table: reads then apply the whole log to the declared base"
+
+
 def missing_files_instructions(table: str) -> str:
     """Return how to recover a table without the data files that it has lost, and what cannot be recovered."""
     kind = table_kind(table)

@@ -253,7 +253,7 @@ class Table:
         try:
             rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier}").collect()
         except Exception as error:
-            if _is_missing(error):
+            if is_missing(error):
                 return {}
             raise
         return {row["key"]: row["value"] for row in rows}
@@ -268,7 +268,7 @@ class Table:
         try:
             return {field.name: field.dataType.simpleString() for field in self.read().schema.fields}
         except Exception as error:
-            if _is_missing(error):
+            if is_missing(error):
                 return {}
             raise
 
@@ -285,7 +285,7 @@ class Table:
         try:
             return self.last_commit()
         except Exception as error:
-            if _is_missing(error):
+            if is_missing(error):
                 return PipelineCommit(self.name, 0)
             raise
 
@@ -331,6 +331,17 @@ class Table:
         if (properties or self.properties()).get(_VECTORS) != "true":
             raise UnsupportedDelta("DELETION_VECTORS_OFF", f"table {self.name}", property=_VECTORS)
         return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceUsing": key}, commit))
+
+    def overwrite(self, rows: DataFrame, commit: PipelineCommit, properties: Mapping[str, str]) -> PipelineCommit:
+        """Replace all rows and columns as `commit`.
+
+        In a schema of the catalog, Delta replaces the properties too: the table then has `properties`.
+
+        Raises:
+            ConflictError: Another writer used its number.
+        """
+        options = {"overwriteSchema": "true", _VECTORS: "true", **properties}
+        return self._commit(commit, lambda: self._save(rows, "overwrite", options, commit))
 
     def merge(self, rows: DataFrame, commit: PipelineCommit, *, key: str, removes: str) -> PipelineCommit:
         """Replace rows by key with one MERGE; rows for which the condition `removes` is true are deleted.
@@ -380,7 +391,7 @@ class Table:
                 raise
             self.require_unchanged(version)
             raise ConflictError("SCHEMA_CONFLICT", f"table {self.name}", operation="MERGE") from error
-        commits = self._changes_of_rows(version)
+        commits = self.row_changes_since(version)
         (written,) = (commit["version"] for commit in commits if commit["userMetadata"] == metadata)
         others = [commit["version"] for commit in commits if commit["version"] < written]
         if others:
@@ -394,12 +405,12 @@ class Table:
         Raises:
             ConflictError: One did.
         """
-        if commits := self._changes_of_rows(version):
+        if commits := self.row_changes_since(version):
             fix = "no row was changed; stop the other program, and repeat the repair"
             details = {"version": commits[-1]["version"], "fix": fix}
             raise ConflictError("CHANGED_DURING_REPAIR", f"table {self.name}", **details)
 
-    def _changes_of_rows(self, version: int) -> list[Row]:
+    def row_changes_since(self, version: int) -> list[Row]:
         """Return the commits after a version that may have changed rows, in order."""
         history = self.spark.sql(f"DESCRIBE HISTORY {self.identifier}")
         is_change = (F.col("version") > version) & ~F.col("operation").isin(sorted(CHANGES_NO_ROW))
@@ -551,7 +562,8 @@ def is_version_expired(error: BaseException) -> bool:
     return _VERSION_EXPIRED in str(error)
 
 
-def _is_missing(error: BaseException) -> bool:
+def is_missing(error: BaseException) -> bool:
+    """Return whether a query failed because its table, folder or file does not exist."""
     text = str(error)
     return any(message_part in text for message_part in _MISSING)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from scd_pipeline.declaration.timed_table import TimedTable
+from scd_pipeline.delta.commits import LogFold
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -14,7 +15,7 @@ from scd_pipeline.texts import short_repr
 from scd_pipeline.timed.evaluate import FROM, TO
 from scd_pipeline.timed.log import TIME_FORMS
 from scd_pipeline.timed.read import read_state
-from scd_pipeline.timed.times import RAW, read_time
+from scd_pipeline.timed.times import RAW, from_millis, read_time
 
 AT_SUFFIX, STATES_SUFFIX = "_at", "_states"
 """How the names of the function of a timed table, and of the view of its states, end."""
@@ -79,12 +80,20 @@ def register_timed_tables(
         function, states = map(quote_name, names)
         state.states().createOrReplaceTempView(table.name + STATES_SUFFIX)
         columns = ", ".join(quote_name(name) for name in state.columns)
-        time = _time(f"{function}.`at`", table.timezone, now)
+        time = _readable(_time(f"{function}.`at`", table.timezone, now), state.fold)
         is_at = f"coalesce({FROM} <= {time}, {FROM} IS NULL) AND coalesce({time} < {TO}, TRUE)"
         warehouse.spark.sql(
             f"CREATE OR REPLACE TEMPORARY FUNCTION {function}(`at` STRING) RETURNS TABLE RETURN "
             f"SELECT {columns} FROM {states} WHERE {is_at}"
         )
+
+
+def _readable(time: str, fold: LogFold | None) -> str:
+    """Return the SQL for a time that is not before a fold; one before it is an error."""
+    if fold is None:
+        return time
+    problem = sql_literal(f"the time is before {from_millis(fold.until)}, up to which the log is folded")
+    return f"(CASE WHEN {time} < timestamp_millis({fold.until}L) THEN raise_error({problem}) ELSE {time} END)"
 
 
 def _time(text: str, zone: str, now: datetime) -> str:

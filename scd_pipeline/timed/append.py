@@ -9,10 +9,9 @@ from scd_pipeline.declaration.source import is_address, without_file_scheme
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
-from scd_pipeline.timed.base import base_types, read_base
 from scd_pipeline.timed.log import LogText
 from scd_pipeline.timed.log_table import append_to_log_table
-from scd_pipeline.timed.read import log_path, read_log
+from scd_pipeline.timed.read import log_path, read_log, read_state
 from scd_pipeline.timed.statements import Statement, parse_log
 from scd_pipeline.timed.times import from_millis
 
@@ -35,16 +34,18 @@ def append_statements(
 
     Raises:
         SourceDataError: A statement cannot be applied.
-        UsageError: The text has no statement, or the author is missing.
+        UsageError: The text has no statement, the author is missing, or the log is folded up to this time.
         SetupError: The log is a file that is not on this machine.
     """
-    if not author.strip():
-        raise UsageError("LOG_AUTHOR_MISSING", f"log of {table.name}")
+    require_author(table, author)
     new = LogText("statement", text, millis, author, reason)
-    columns = base_types(table, read_base(warehouse.spark, table))
+    state = read_state(warehouse, table)
+    if state.fold is not None and millis <= state.fold.until:
+        times = {"time": from_millis(millis), "until": from_millis(state.fold.until)}
+        raise UsageError("STATEMENT_FOLDED", f"log of {table.name}", **times)
     logs = read_log(warehouse, table)
-    existing = parse_log(logs, columns, table.timezone)
-    added = parse_log([*logs, new], columns, table.timezone)
+    existing = parse_log(logs, state.columns, table.timezone)
+    added = parse_log([*logs, new], state.columns, table.timezone)
     if len(added) == len(existing):
         raise UsageError("LOG_TEXT_EMPTY", f"log of {table.name}")
     if table.log == "table":
@@ -53,6 +54,16 @@ def append_statements(
     else:
         _append_to_file(log_path(table), logs, new)
     return [statement for statement in added if statement.position > len(existing)]
+
+
+def require_author(table: TimedTable, author: str) -> None:
+    """Check that a change of a timed table has an author.
+
+    Raises:
+        UsageError: It has none.
+    """
+    if not author.strip():
+        raise UsageError("LOG_AUTHOR_MISSING", f"log of {table.name}")
 
 
 def _append_to_file(path: str, logs: list[LogText], new: LogText) -> None:

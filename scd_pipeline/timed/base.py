@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
@@ -38,17 +39,19 @@ def read_base(spark: SparkSession, table: TimedTable) -> DataFrame:
     """
     try:
         stored = _reader(spark, table.base).load(absolute_path(table.base.path))
-        existing = {name.casefold() for name in stored.columns}
+        names = stored.columns
     except Exception as error:
         raise SourceDataError("BASE_NOT_READABLE", table.base.path, reason=first_line(error)) from error
-    if not table.base.columns:
-        return stored
-    missing = {name: column for name, column in table.base.columns.items() if name.casefold() not in existing}
-    required = [name for name, column in missing.items() if column.default is None]
-    if required:
-        names = {"missing": name_columns(required), "existing": name_columns(stored.columns)}
-        raise SourceDataError("BASE_COLUMN_MISSING", table.base.path, **names)
-    return _declared(spark, table.base, stored, missing)
+    return _with_declared_columns(spark, table.base, stored, names)
+
+
+def fit_folded_base(spark: SparkSession, table: TimedTable, stored: DataFrame) -> DataFrame:
+    """Return the rows of a folded base with the columns of `read_base`; columns that were declared later have defaults.
+
+    Raises:
+        SourceDataError: A column without a default is missing.
+    """
+    return _with_declared_columns(spark, replace(table.base, format="delta"), stored, stored.columns)
 
 
 def base_types(table: TimedTable, base: DataFrame) -> dict[str, DataType]:
@@ -77,6 +80,19 @@ def _reader(spark: SparkSession, base: Base) -> DataFrameReader:
         return reader
     history = spark.sql(f"DESCRIBE HISTORY delta.{quote_name(absolute_path(base.path))} LIMIT 1")
     return reader.option("versionAsOf", str(history.collect()[0]["version"]))
+
+
+def _with_declared_columns(spark: SparkSession, base: Base, stored: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return the declared columns of a base, all columns if none is declared; `names` are those of the stored ones."""
+    if not base.columns:
+        return stored
+    existing = {name.casefold() for name in names}
+    missing = {name: column for name, column in base.columns.items() if name.casefold() not in existing}
+    required = [name for name, column in missing.items() if column.default is None]
+    if required:
+        details = {"missing": name_columns(required), "existing": name_columns(names)}
+        raise SourceDataError("BASE_COLUMN_MISSING", base.path, **details)
+    return _declared(spark, base, stored, missing)
 
 
 def _declared(spark: SparkSession, base: Base, stored: DataFrame, missing: Mapping[str, BaseColumn]) -> DataFrame:

@@ -10,17 +10,20 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration.source import format_of, is_address, without_file_scheme
 from scd_pipeline.declaration.timed_table import TimedTable
+from scd_pipeline.delta.commits import LogFold
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError, UsageError
 from scd_pipeline.expressions import col
 from scd_pipeline.texts import did_you_mean
 from scd_pipeline.timed import evaluate
-from scd_pipeline.timed.base import base_types, read_base
+from scd_pipeline.timed.base import base_types, fit_folded_base, read_base
 from scd_pipeline.timed.expressions import Columns, find_column
+from scd_pipeline.timed.folded_base import folded, read_folded_base, require_unchanged
 from scd_pipeline.timed.log import LogText
 from scd_pipeline.timed.log_table import read_log_table
 from scd_pipeline.timed.program import Program, applied, relevant
 from scd_pipeline.timed.statements import Statement, parse_log
+from scd_pipeline.timed.times import from_millis
 
 _UPDATES = ".updates"
 """The default name of the file of a log, in the folder of the base. Spark reads no files of such names as data."""
@@ -39,14 +42,30 @@ class TimedState:
     """The base and the log of a timed table at one moment.
 
     Attributes:
-        base: The rows of the base.
+        base: The rows of the base: of the folded one, if the log was folded.
         columns: The types of its columns.
-        statements: The statements of the log, in the order in which they apply.
+        log: The statements of the log, in the order in which they apply.
+        fold: The last fold, whose statements the base contains; None if the log was not folded.
     """
 
     base: DataFrame
     columns: Columns
-    statements: Sequence[Statement]
+    log: Sequence[Statement]
+    fold: LogFold | None = None
+
+    @property
+    def statements(self) -> Sequence[Statement]:
+        """The statements that apply to the base: those after the last fold."""
+        return self.log if self.fold is None else self.log[len(folded(self.log, self.fold.until)) :]
+
+    def require_readable(self, time: int | str) -> None:
+        """Check that the rows at a time are not before the last fold.
+
+        Raises:
+            UsageError: They are.
+        """
+        if self.fold is not None and not isinstance(time, str) and time < self.fold.until:
+            raise UsageError("READ_BEFORE_FOLD", "time", time=from_millis(time), until=from_millis(self.fold.until))
 
     def rows(self, time: int | str, columns: Collection[str] | None = None) -> DataFrame:
         """Return the rows at a time.
@@ -54,6 +73,9 @@ class TimedState:
         Args:
             time: The milliseconds, or `RAW`.
             columns: The columns to return; by default all. Statements on which they do not depend are not evaluated.
+
+        Raises:
+            UsageError: The time is before the last fold, or a column does not exist.
         """
         names = list(self.columns) if columns is None else [self._column(name) for name in columns]
         statements = relevant(self._applied(time), names)
@@ -70,6 +92,7 @@ class TimedState:
         return [StatementHits(each, counts[number]) for number, each in enumerate(program.statements, start=1)]
 
     def _applied(self, time: int | str) -> list[Statement]:
+        self.require_readable(time)
         return [] if isinstance(time, str) else applied(self.statements, time)
 
     def _column(self, name: str) -> str:
@@ -83,11 +106,18 @@ def read_state(warehouse: Warehouse, table: TimedTable) -> TimedState:
     """Return the base and the log of a timed table as they are now.
 
     Raises:
-        SourceDataError: A statement cannot be applied, or the base does not fit its declaration.
+        SourceDataError: A statement cannot be applied, the base does not fit its declaration, or base or log were
+            changed after a fold.
+        ForeignCommitError: Another program changed the folded base.
     """
-    base = read_base(warehouse.spark, table)
+    spark, folded_base = warehouse.spark, read_folded_base(warehouse, table)
+    base = read_base(spark, table) if folded_base is None else fit_folded_base(spark, table, folded_base.rows)
     columns = base_types(table, base)
-    return TimedState(base, columns, parse_log(read_log(warehouse, table), columns, table.timezone))
+    log = parse_log(read_log(warehouse, table), columns, table.timezone)
+    if folded_base is None:
+        return TimedState(base, columns, log)
+    require_unchanged(spark, table, log, folded_base.fold)
+    return TimedState(base, columns, log, folded_base.fold)
 
 
 def read_log(warehouse: Warehouse, table: TimedTable) -> list[LogText]:

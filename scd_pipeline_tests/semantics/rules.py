@@ -243,11 +243,16 @@ RULES: dict[str, Rule] = {
             "whole log.",
             "The log is a file `.updates` beside the data, a declared file, or an append-only Delta table with author "
             "and reason.",
+            "A log can be folded up to a time: the rows of a read at this time become the base, as a Delta table "
+            "`<table>_base` of the warehouse, in one commit with time, author, reason and the folded statements. Reads "
+            "at this time or later are unchanged, reads before it are rejected. Statements before it are rejected too. "
+            "The declared base and the folded statements stay; they may be removed, but a read after a change of "
+            "either is rejected. Without the table `<table>_base`, reads apply the whole log to the declared base.",
             "A query of a dimension as of a time (S2) is not type 7: its changes are rows that sources deliver. "
             "Kimball's type 7 is another one, dual type 1 and type 2 keys: a fact has surrogate key and business key, "
             "so that a query joins it with the version of its event time, with the current one, or with both.",
         ),
-        missing="Folding a log into a new base, and a timed table as a source of a dimension, are not built.",
+        missing="A timed table as a source of a dimension is not built.",
     ),
     "S13": Rule(
         "Unchanged values",

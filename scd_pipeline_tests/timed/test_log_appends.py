@@ -144,10 +144,20 @@ def test_commands_read_a_timed_table_and_its_log(
         (2, "2014-09-01", 1),
         (3, "2999-01-01", None),
     ]
+    fold = ("log", "fold", "doctors", "--until", "2014-01-01", "--by", "Ada")
+    assert cli.main([*fold, "--reason", "closed"]) == 0
+    assert cli.main(fold) == 0
+    folded = "doctors: folded {} up to 2014-01-01\n"
+    assert capsys.readouterr().out == folded.format("1 statement") + folded.format("0 statements")
+    listed = scd("log", "show", "doctors")
+    assert [each["rows"] for each in listed] == [None, 1, None]
+    assert [(each["folded"] or "").partition(" ")[2] for each in listed] == ["by Ada: closed", "", ""]
+    assert cli.main([*count, "--time", "2013-01-01"]) == 2
+    assert "[READ_BEFORE_FOLD] time: 2013-01-01 is before 2014-01-01" in capsys.readouterr().err
     assert cli.main(["log", "append", "doctors", "DROP TABLE doctors", "--by", "Ada"]) == 3
     assert "[STATEMENT_KIND] statement:1: the statement begins with DROP" in capsys.readouterr().err
     assert cli.main(["sql", "SELECT 1 FROM doctors", "--time", "soon"]) == 2
     assert cli.main(["log", "show", "doctor"]) == 2
     assert "did you mean doctors?" in capsys.readouterr().err
     assert cli.main(["sql"]) == 0
-    assert capsys.readouterr().out == "doctors\ndoctors_at\ndoctors_states\n"
+    assert capsys.readouterr().out == "doctors\ndoctors_at\ndoctors_base\ndoctors_states\n"

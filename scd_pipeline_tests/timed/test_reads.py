@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Mapping
 from datetime import date, datetime, timezone
@@ -17,6 +16,7 @@ from scd_pipeline.delta.table import new_session
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import parse, same_rows
 from scd_pipeline_tests.timed.doctors import AT_2014_01_01, DEFAULT, FIELDS, LOG, NOW, RAW
+from scd_pipeline_tests.timed.files import hashes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,10 +60,6 @@ def assert_rows(expected: str, rows: DataFrame) -> None:
     names = list(parse(expected)[0])
     assert rows.columns == names
     assert same_rows(parse(expected), actual, names) == ""
-
-
-def hashes(folder: Path) -> Mapping[str, str]:
-    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.rglob("*") if file.is_file()}
 
 
 @requirement("V1", "V2", "V5")
