@@ -275,8 +275,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "Delta table, or no base",
         "restore the base, or drop {table}, so that reads apply the whole log to the declared base, and fold again",
     ),
-    "BASE_TABLE_IN_USE": Condition(
-        "{table} has rows that no fold wrote; expected no such table; nothing was written",
+    "STORED_TABLE_IN_USE": Condition(
+        "{table} has rows that were not read from the timed table; expected no such table; nothing was written",
         "rename that table, or the timed table",
     ),
     "STATEMENT_TIME_POSITION": Condition(

@@ -14,7 +14,7 @@ from scd_pipeline.cli.rows import Kind, Rows
 from scd_pipeline.texts import pluralize
 
 if TYPE_CHECKING:
-    from scd_pipeline.delta.commits import LogFold
+    from scd_pipeline.delta.commits import StoredRead
 
 _COLUMNS: dict[str, Kind] = {
     "position": "number",
@@ -114,7 +114,7 @@ def show(settings: Settings, *, table: str, time: str | None, output: Output) ->
         report(pluralize(len(records), "statement"))
 
 
-def _fold_text(fold: LogFold) -> str:
+def _fold_text(fold: StoredRead) -> str:
     from scd_pipeline.timed.times import from_millis
 
     return ": ".join(filter(None, (f"{from_millis(fold.at)} by {fold.author}", fold.reason)))

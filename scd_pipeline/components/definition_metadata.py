@@ -10,7 +10,7 @@ import dagster as dg
 
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.components import column_descriptions
-from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration import Dimension, Fact, TimedTable
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.change_log import log_schema
@@ -57,10 +57,21 @@ def fact_description(fact: Fact) -> str:
     )
 
 
+def timed_table_description(table: TimedTable) -> str:
+    """Return the description of the stored rows of a timed table."""
+    text = table.description or f"The timed table {table.name}."
+    log = table.log_table if table.log == "table" else table.updates or "`.updates` beside the base"
+    return (
+        f"{text}\n\nThe rows of {table.name} at the time of the last run, as the Delta table `{table.present_table}`: "
+        f"its base `{table.base.path}` after the statements of its log ({log}). The run configuration can append a "
+        "statement to the log."
+    )
+
+
 # -- metadata
 
 
-def owners(dimension: Dimension) -> list[str]:
+def owners(dimension: Dimension | TimedTable) -> list[str]:
     """Return the declared owner if Dagster accepts it: `team:` and a name, or an email address."""
     try:
         return list(dg.AssetSpec(dimension.name, owners=[dimension.owner]).owners) if dimension.owner else []
@@ -68,7 +79,7 @@ def owners(dimension: Dimension) -> list[str]:
         return []
 
 
-def declaration(dimension: Dimension) -> dict[str, Any]:
+def declaration(dimension: Dimension | TimedTable) -> dict[str, Any]:
     """Return the file and line of the declaration, as text and as a link, and an owner that Dagster does not accept."""
     metadata: dict[str, Any] = {"declaration": dimension.origin or "Python"}
     if dimension.owner and not owners(dimension):
@@ -81,6 +92,16 @@ def declaration(dimension: Dimension) -> dict[str, Any]:
             links = dg.CodeReferencesMetadataValue(code_references=[reference])
         metadata["dagster/code_references"] = links
     return metadata
+
+
+def timed_table(table: TimedTable) -> dict[str, Any]:
+    """Return the metadata of the stored rows of a timed table."""
+    columns = [(name, data_type.ddl(), True) for name, data_type in table.base.types.items()]
+    return {
+        "dagster/table_name": table.present_table,
+        **({"dagster/column_schema": column_schema(columns, {})} if columns else {}),
+        **declaration(table),
+    }
 
 
 def log_table(dimension: Dimension) -> dict[str, Any]:

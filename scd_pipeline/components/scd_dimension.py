@@ -22,7 +22,8 @@ from scd_pipeline.components.partitions import load_schedule
 from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
-from scd_pipeline.declaration import Declarations, Dimension, Fact, read_declarations
+from scd_pipeline.components.timed_tables import timed_table_asset, timed_table_check, timed_table_sensor
+from scd_pipeline.declaration import Declarations, Dimension, Fact, TimedTable, read_declarations
 from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.dagster_names import check_job_name, dagster_name
@@ -38,8 +39,9 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
 
     For each dimension and fact: assets for change log, table and audit, which one step loads, with a job, a schedule
     and an arrival sensor; asset checks and maintenance, each with a job and schedules. For all of them a status asset
-    with a job and a schedule. Schedules and sensors are stopped by default, except for the sensor that adds
-    partitions.
+    with a job and a schedule. For each timed table an asset with its rows as of now, with a job and a sensor, and its
+    asset check, with a job and a schedule. Schedules and sensors are stopped by default, except for the sensor that
+    adds partitions.
     """
 
     declaration: str = Field(
@@ -177,6 +179,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             parts.append(self._status_definitions(declared, status, overdue_checks))
             sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", declared.tables)
             parts.append(dg.Definitions(sensors=[sensor]))
+        parts += [self._timed_table_definitions(table) for table in declared.timed_tables]
         return dg.Definitions.merge(*parts)
 
     def _table_definitions(
@@ -225,6 +228,31 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             jobs=[job, check_job, maintenance],
             schedules=schedules,
             sensors=sensors,
+        )
+
+    def _timed_table_definitions(self, table: TimedTable) -> dg.Definitions:
+        """Return the definitions of a timed table."""
+        name = dagster_name(table.name)
+        asset = timed_table_asset(table)
+        check = timed_table_check(table, docs_url=self.docs_url)
+        job = dg.define_asset_job(
+            f"{name}_job",
+            selection=dg.AssetSelection.assets(asset).without_checks(),
+            executor_def=dg.in_process_executor,
+            description=f"Stores the rows of {table.name} as of now.",
+        )
+        check_job = dg.define_asset_job(
+            check_job_name(table.name),
+            selection=dg.AssetSelection.checks(check),
+            executor_def=dg.in_process_executor,
+            description=f"Compares the stored rows of {table.name} with a read.",
+        )
+        return dg.Definitions(
+            assets=[asset],
+            asset_checks=[check],
+            jobs=[job, check_job],
+            schedules=[self._schedule(f"check_{name}_schedule", check_job, self.check_cron)],
+            sensors=[timed_table_sensor(table, job)],
         )
 
     def _schedule(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX, HISTORY_SUFFIX = "_changes", "_audit", "_keys", "_history"
-UPDATES_SUFFIX, BASE_SUFFIX = "_updates", "_base"
-"""How the names of the tables with the log and with the folded base of a timed table end."""
+UPDATES_SUFFIX, BASE_SUFFIX, PRESENT_SUFFIX = "_updates", "_base", "_present"
+"""How the names of the tables with the log, with the folded base and with the stored rows of a timed table end."""
 SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX, HISTORY_SUFFIX)
 """How the names of the other tables of a dimension, and of the view of its surrogate keys, end."""
 KINDS = tuple(suffix.removeprefix("_") for suffix in SUFFIXES)

@@ -15,7 +15,7 @@ from scd_pipeline.declaration.frozen import (
     set_frozen_fields,
 )
 from scd_pipeline.declaration.source import format_of
-from scd_pipeline.declaration.tables import BASE_SUFFIX, UPDATES_SUFFIX
+from scd_pipeline.declaration.tables import BASE_SUFFIX, PRESENT_SUFFIX, UPDATES_SUFFIX
 from scd_pipeline.declaration.types import DataType, parse_type
 
 
@@ -131,3 +131,13 @@ class TimedTable:
     def base_table(self) -> str:
         """The name of the Delta table into which the log is folded."""
         return self.name + BASE_SUFFIX
+
+    @property
+    def present_table(self) -> str:
+        """The name of the Delta table that stores its rows as of now."""
+        return self.name + PRESENT_SUFFIX
+
+    @property
+    def stored_tables(self) -> tuple[str, ...]:
+        """The names of its Delta tables, each of which may exist."""
+        return (self.log_table, self.base_table, self.present_table)

@@ -84,16 +84,16 @@ class UnchangedDimension:
 
 
 @dataclass(frozen=True, slots=True)
-class LogFold:
-    """Records in a commit of a folded base which statements of the log it contains.
+class StoredRead:
+    """Records in a commit which rows of a timed table it contains: those of a read at a time.
 
     Attributes:
-        until: The time up to which the log is folded, in milliseconds since 1970.
+        until: The time of the read, in milliseconds since 1970: the rows contain the statements up to it.
         statements: The number of statements of the log up to that time.
         checksum: Their checksum.
-        base: The state of the declared base, from which the first fold was computed.
-        at: The time of the fold, in milliseconds since 1970.
-        author: The person or program that folded the log.
+        base: The state of the declared base from which the rows were computed.
+        at: The time of the write, in milliseconds since 1970.
+        author: The person or program that wrote the rows.
         reason: The reason.
     """
 
@@ -130,7 +130,7 @@ class PipelineCommit:
         records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
         reserved_member: In a dimension, whether its rows contain the unknown member (S23).
-        fold: In a folded base, which statements of the log its rows contain.
+        stored_read: In a table with rows of a timed table, the read that returned them.
     """
 
     table: str
@@ -150,7 +150,7 @@ class PipelineCommit:
     records: int | None = None
     repairs: bool = False
     reserved_member: bool = False
-    fold: LogFold | None = None
+    stored_read: StoredRead | None = None
 
     @property
     def exists(self) -> bool:
@@ -180,7 +180,7 @@ class PipelineCommit:
         batches: tuple[str, ...] = (),
         run_id: str = "",
         records: int | None = None,
-        fold: LogFold | None = None,
+        stored_read: StoredRead | None = None,
     ) -> PipelineCommit:
         """Return the commit that follows this one, with a new token.
 
@@ -201,7 +201,7 @@ class PipelineCommit:
             roles_checksum=roles_checksum,
             records=records,
             reserved_member=self.reserved_member,
-            fold=fold,
+            stored_read=stored_read,
         )
 
     def next_repair(self, *, high_water_marks: Mapping[str, HighWaterMark], run_id: str = "") -> PipelineCommit:
@@ -227,8 +227,8 @@ class PipelineCommit:
             values["roles"] = self.roles_checksum
         if self.records is not None:
             values["records"] = self.records
-        if self.fold is not None:
-            values["fold"] = asdict(self.fold)
+        if self.stored_read is not None:
+            values["stored_read"] = asdict(self.stored_read)
         values |= {name: True for name in ("repairs", "reserved_member") if getattr(self, name)}
         return json.dumps(values)
 
@@ -247,7 +247,7 @@ def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> Fore
 
 
 def _repair_instructions(commit: PipelineCommit, restore_statement: str) -> str:
-    if commit.fold is not None:
+    if commit.stored_read is not None:
         return folded_base_instructions(restore_statement)
     return repair_instructions(commit.table, restore_statement, is_fact=commit.roles_checksum != 0)
 
@@ -408,7 +408,7 @@ def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
         return None
     if not isinstance(values, dict) or values.get(METADATA_KEY) != _FORMAT or values.get("table") != table:
         return None
-    unchanged, fold = values.get("unchanged"), values.get("fold")
+    unchanged, stored_read = values.get("unchanged"), values.get("stored_read")
     return PipelineCommit(
         table,
         int(values["commit"]),
@@ -425,5 +425,5 @@ def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
         records=values.get("records"),
         repairs=bool(values.get("repairs")),
         reserved_member=bool(values.get("reserved_member")),
-        fold=LogFold(**fold) if fold else None,
+        stored_read=StoredRead(**stored_read) if stored_read else None,
     )

@@ -32,6 +32,7 @@ SOURCES_ARE_ON_TIME = "sources_are_on_time"
 EXPECTED_VALUES_ARE_REPRODUCED = "expected_values_are_reproduced"
 DELETES_ARE_IN_EFFECT = "deletes_are_in_effect"
 CHECKLIST_IS_COMPLETE = "checklist_is_complete"
+STORED_ROWS_EQUAL_READ = "stored_rows_equal_read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,9 @@ _DESCRIPTIONS = (
         DELETES_ARE_IN_EFFECT, "The last snapshot of the existence source deletes the entities that it omits", ("S27",)
     ),
     CheckDescription(CHECKLIST_IS_COMPLETE, "No item of the checklist of the dimension fails"),
+    CheckDescription(
+        STORED_ROWS_EQUAL_READ, "The stored rows of a timed table equal the rows of a read at the same time", ("S12",)
+    ),
 )
 
 CHECK_DESCRIPTIONS: Mapping[str, CheckDescription] = {check.name: check for check in _DESCRIPTIONS}

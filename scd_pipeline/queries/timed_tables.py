@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from scd_pipeline.declaration.timed_table import TimedTable
-from scd_pipeline.delta.commits import LogFold
+from scd_pipeline.delta.commits import StoredRead
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -70,14 +71,14 @@ def register_timed_tables(
         SourceDataError: A log or a base cannot be read.
     """
     for table in tables:
-        if table.name.casefold() not in query.casefold():
+        names = [table.name, table.name + AT_SUFFIX, table.name + STATES_SUFFIX]
+        if not _occurs(names, query):
             continue
         state = read_state(warehouse, table)
         state.rows(parse_read_time(table, at, now, "time")).createOrReplaceTempView(table.name)
-        names = [table.name + AT_SUFFIX, table.name + STATES_SUFFIX]
-        if not any(name.casefold() in query.casefold() for name in names):
+        if not _occurs(names[1:], query):
             continue
-        function, states = map(quote_name, names)
+        function, states = map(quote_name, names[1:])
         state.states().createOrReplaceTempView(table.name + STATES_SUFFIX)
         columns = ", ".join(quote_name(name) for name in state.columns)
         time = _readable(_time(f"{function}.`at`", table.timezone, now), state.fold)
@@ -88,7 +89,12 @@ def register_timed_tables(
         )
 
 
-def _readable(time: str, fold: LogFold | None) -> str:
+def _occurs(names: Sequence[str], query: str) -> bool:
+    """Return whether one of the names occurs in a query, and not only as a part of another name."""
+    return re.search(rf"\b({'|'.join(names)})\b", query, re.IGNORECASE | re.ASCII) is not None
+
+
+def _readable(time: str, fold: StoredRead | None) -> str:
     """Return the SQL for a time that is not before a fold; one before it is an error."""
     if fold is None:
         return time

@@ -5,21 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from scd_pipeline.declaration.timed_table import TimedTable
-from scd_pipeline.delta.commits import LogFold
-from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import SetupError, UsageError
+from scd_pipeline.errors import UsageError
 from scd_pipeline.timed.append import require_author
-from scd_pipeline.timed.folded_base import base_state, checksum, folded
-from scd_pipeline.timed.read import TimedState, read_state
+from scd_pipeline.timed.folded_base import base_state
+from scd_pipeline.timed.read import read_state
+from scd_pipeline.timed.stored_rows import write_read
 from scd_pipeline.timed.times import from_millis, to_millis
 
-_PROPERTIES = {
-    # Columns of a base may have blanks in their names.
-    "delta.columnMapping.mode": "name",
-    # The commits are the record of the folds; reads need the last one.
-    "delta.logRetentionDuration": "interval 36500 days",
-}
+_PROPERTIES = {"delta.logRetentionDuration": "interval 36500 days"}
+"""The commits are the record of the folds, and reads need the last one."""
 _COMMENT = "Base of a timed table into which its log was folded: its commits have time, author and reason of each fold"
 
 
@@ -49,20 +44,9 @@ def fold_log(warehouse: Warehouse, table: TimedTable, *, until: int, author: str
         raise UsageError("FOLD_TIME", f"log of {table.name}", until=from_millis(until), now=from_millis(at))
     declared_base = base_state(warehouse.spark, table.base)
     state = read_state(warehouse, table)
-    statements = [statement for statement in state.statements if statement.millis <= until]
-    if statements:
-        all_folded = folded(state.log, until)
+    folded = [statement for statement in state.statements if statement.millis <= until]
+    if folded:
         base = declared_base if state.fold is None else state.fold.base
-        fold = LogFold(until, len(all_folded), checksum(all_folded), base, at, author, reason)
-        _write(warehouse.table(table.base_table), state, fold)
-    return len(statements)
-
-
-def _write(stored: Table, state: TimedState, fold: LogFold) -> None:
-    """Write the rows at the time of a fold, and the record of its statements, by one commit."""
-    columns = [(name, each.ddl(), True) for name, each in state.columns.items()]
-    is_new = stored.create(columns, _PROPERTIES, _COMMENT)
-    last = stored.last_commit()
-    if not is_new and last.fold is None and not stored.read().isEmpty():
-        raise SetupError("BASE_TABLE_IN_USE", f"table {stored.name}", table=stored.identifier)
-    stored.overwrite(state.rows(fold.until), last.next(fold=fold), _PROPERTIES)
+        read = state.stored_read(until, base=base, at=at, author=author, reason=reason)
+        write_read(warehouse.table(table.base_table), state, read, comment=_COMMENT, properties=_PROPERTIES)
+    return len(folded)

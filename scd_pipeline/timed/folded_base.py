@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration.timed_table import Base, TimedTable
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.paths import absolute_path
-from scd_pipeline.delta.commits import LogFold, foreign_commit_error
+from scd_pipeline.delta.commits import StoredRead, foreign_commit_error
 from scd_pipeline.delta.table import Table, is_missing
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
@@ -34,7 +34,7 @@ class FoldedBase:
     """The rows of one version of a folded base, and the record of the statements that they contain."""
 
     rows: DataFrame
-    fold: LogFold
+    fold: StoredRead
 
 
 def read_folded_base(warehouse: Warehouse, table: TimedTable) -> FoldedBase | None:
@@ -44,22 +44,22 @@ def read_folded_base(warehouse: Warehouse, table: TimedTable) -> FoldedBase | No
         ForeignCommitError: Another program changed its rows.
     """
     version = warehouse.table(table.base_table).newest()
-    if version is None or version.commit.fold is None:
+    if version is None or version.commit.stored_read is None:
         return None
     if version.commit.foreign is not None:
         raise foreign_commit_error(version.commit, version.commit.foreign)
-    return FoldedBase(version.rows, version.commit.fold)
+    return FoldedBase(version.rows, version.commit.stored_read)
 
 
-def read_folds(warehouse: Warehouse, table: TimedTable) -> list[LogFold]:
+def read_folds(warehouse: Warehouse, table: TimedTable) -> list[StoredRead]:
     """Return the folds of the log of a timed table, in order."""
     if read_folded_base(warehouse, table) is None:
         return []
     commits = warehouse.table(table.base_table).commits_since(0)
-    return [commit.fold for commit in commits if commit.fold is not None]
+    return [commit.stored_read for commit in commits if commit.stored_read is not None]
 
 
-def require_unchanged(spark: SparkSession, table: TimedTable, log: Sequence[Statement], fold: LogFold) -> None:
+def require_unchanged(spark: SparkSession, table: TimedTable, log: Sequence[Statement], fold: StoredRead) -> None:
     """Check that nothing was added to the declared base and to the folded statements since the fold.
 
     Raises:

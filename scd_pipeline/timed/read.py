@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration.source import format_of, is_address, without_file_scheme
 from scd_pipeline.declaration.timed_table import TimedTable
-from scd_pipeline.delta.commits import LogFold
+from scd_pipeline.delta.commits import StoredRead
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError, UsageError
 from scd_pipeline.expressions import col
@@ -18,7 +18,7 @@ from scd_pipeline.texts import did_you_mean
 from scd_pipeline.timed import evaluate
 from scd_pipeline.timed.base import base_types, fit_folded_base, read_base
 from scd_pipeline.timed.expressions import Columns, find_column
-from scd_pipeline.timed.folded_base import folded, read_folded_base, require_unchanged
+from scd_pipeline.timed.folded_base import checksum, folded, read_folded_base, require_unchanged
 from scd_pipeline.timed.log import LogText
 from scd_pipeline.timed.log_table import read_log_table
 from scd_pipeline.timed.program import Program, applied, relevant
@@ -51,7 +51,7 @@ class TimedState:
     base: DataFrame
     columns: Columns
     log: Sequence[Statement]
-    fold: LogFold | None = None
+    fold: StoredRead | None = None
 
     @property
     def statements(self) -> Sequence[Statement]:
@@ -84,6 +84,11 @@ class TimedState:
     def states(self) -> DataFrame:
         """Return every state that rows have at some time, as `evaluate.all_rows`."""
         return evaluate.all_rows(self.base, Program(self.columns, self.statements))
+
+    def stored_read(self, until: int, *, base: str, at: int, author: str = "", reason: str = "") -> StoredRead:
+        """Return the record of a read up to a time, whose rows are stored."""
+        contained = folded(self.log, until)
+        return StoredRead(until, len(contained), checksum(contained), base, at, author, reason)
 
     def hits(self, time: int | str) -> list[StatementHits]:
         """Return the statements that apply at a time in their order, each with the number of rows that it hits."""

@@ -248,6 +248,8 @@ RULES: dict[str, Rule] = {
             "at this time or later are unchanged, reads before it are rejected. Statements before it are rejected too. "
             "The declared base and the folded statements stay; they may be removed, but a read after a change of "
             "either is rejected. Without the table `<table>_base`, reads apply the whole log to the declared base.",
+            "The rows of a read can be stored in the table `<table>_present`, whose commit has the time of the read: "
+            "they equal a read at this time.",
             "A query of a dimension as of a time (S2) is not type 7: its changes are rows that sources deliver. "
             "Kimball's type 7 is another one, dual type 1 and type 2 keys: a fact has surrogate key and business key, "
             "so that a query joins it with the version of its event time, with the current one, or with both.",

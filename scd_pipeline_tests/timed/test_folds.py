@@ -229,7 +229,7 @@ def test_a_table_of_deltas_own_maintenance_is_not_changed_and_another_program_is
 def test_a_table_that_no_fold_wrote_is_not_overwritten(pipeline: Pipeline, write: Callable[..., TimedTable]) -> None:
     table, path = write(), pipeline.warehouse.table("marks_base").path
     pipeline.spark.range(1).write.format("delta").save(path)
-    assert code(lambda: pipeline.fold_log(table, until="2015-01-01", author="Ada")) == "BASE_TABLE_IN_USE"
+    assert code(lambda: pipeline.fold_log(table, until="2015-01-01", author="Ada")) == "STORED_TABLE_IN_USE"
     assert pipeline.read(table).count() == 2
 
 

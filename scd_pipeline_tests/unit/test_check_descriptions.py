@@ -11,6 +11,7 @@ from scd_pipeline.invariants.check_descriptions import (
     CHECKLIST_IS_COMPLETE,
     DELIVERIES_ACCEPTED,
     SOURCES_ARE_ON_TIME,
+    STORED_ROWS_EQUAL_READ,
 )
 from scd_pipeline.operations.check import check_names
 
@@ -26,7 +27,7 @@ SALE = Fact("fct_sale", {"sale_id": "int"}, "sold_at", {"customer": CUSTOMER}, S
 
 
 def test_every_check_is_named_by_a_property_of_the_table() -> None:
-    others = {DELIVERIES_ACCEPTED, SOURCES_ARE_ON_TIME, CHECKLIST_IS_COMPLETE}
+    others = {DELIVERIES_ACCEPTED, SOURCES_ARE_ON_TIME, CHECKLIST_IS_COMPLETE, STORED_ROWS_EQUAL_READ}
     assert {*check_names(CUSTOMER), *check_names(SALE), *others} == set(CHECK_DESCRIPTIONS)
 
 

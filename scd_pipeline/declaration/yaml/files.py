@@ -263,6 +263,10 @@ def _checked(
             problem = f"{same.name} is declared at {same.origin} already"
             option = _OPTIONS[type(declared)]
             errors.append(ValidationError("NAME_IN_USE", declared.origin, option, problem, "choose another name"))
+    for table in timed_tables:
+        for same in (first[name.casefold()] for name in table.stored_tables if name.casefold() in first):
+            problem = f"its table {same.name} is declared at {same.origin} already"
+            errors.append(ValidationError("NAME_IN_USE", table.origin, "timed_table", problem, "choose another name"))
     if errors:
         raise DeclarationError(errors)
     return Declarations(tuple(dimensions), tuple(facts), tuple(timed_tables))

@@ -23,7 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Audit and facts": tuple(f"F{number}" for number in range(53, 63)),
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
-    "Timed tables": tuple(f"V{number}" for number in (*range(1, 24), 25, 26, 28, 29)),
+    "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
     "Histories of existing tables": tuple(f"H{number}" for number in (*range(8, 13), 14, 15, 23, *range(28, 32), 35)),
 }
 
@@ -391,6 +391,10 @@ ROWS: dict[str, str] = {
     "V23": (
         "A read is one pass, without a database beside it; statements on columns that are not read are not evaluated. "
         "The depth of the plan does not grow with the log: 10,000 statements run."
+    ),
+    "V24": (
+        "In Dagster, the rows of a read as of now are stored as a Delta table. They equal a read at the same time, "
+        "which a check verifies, and a change of log or base starts a run."
     ),
     "V25": (
         "The statements up to a time are folded into a new base. Reads at this time or later have the same rows, reads "
