@@ -165,6 +165,7 @@ def test_a_reader_sees_the_old_base_and_log_or_the_new_ones(
         finally:
             ended.set()
         reader.result()
+    assert reads
     assert reads == [expected] * len(reads)
 
 
