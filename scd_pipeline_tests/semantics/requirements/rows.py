@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
-    "Histories of existing tables": tuple(f"H{number}" for number in (*range(8, 13), 14, 15, 23, *range(28, 32), 35)),
+    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), 14, 15, 23, *range(28, 32), 35)),
 }
 
 ROWS: dict[str, str] = {

@@ -23,7 +23,7 @@ def test_every_row_is_in_one_section() -> None:
         *(f"F{number}" for number in range(1, 77)),
         *(f"X{number}" for number in range(1, 24)),
         *SECTIONS["Timed tables"],
-        *SECTIONS["Histories of existing tables"],
+        *SECTIONS["Histories of base tables"],
     ]
 
 
