@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column
@@ -178,7 +178,7 @@ def map_columns(
     attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
     lacking, paths = set(), {}
     for attribute in attributes:
-        declared = _attribute_column(attribute.name, source, channel)
+        declared = _attribute_column(attribute, source, channel, dimension)
         column = delivered.column(attribute.name, declared)
         rule = missing_rule(attribute, channel)
         if column is None and rule == "reject" and not _decides_by_row(delivered, channel):
@@ -194,6 +194,12 @@ def map_columns(
     paths |= {name: path for name, (column, _) in columns.items() if (path := _path(column.expression or ""))}
     sparse = [a.name for a in provided if _is_sparse(a, columns[a.name][0], channel, delivered, paths)]
     names = [*(field.name for field in own), *unread]
+    superseded = {
+        name.lower()
+        for attribute in provided
+        for name in former_columns(attribute, source, channel, dimension)
+        if name not in columns[attribute.name][0].from_
+    }
     needed = {
         name: paths[name][:1] if name in paths else _fields_in(column.expression or "", own)
         for name, (column, _) in columns.items()
@@ -202,7 +208,7 @@ def map_columns(
         own,
         tuple(attribute.name for attribute in provided),
         missing,
-        undeclared_columns(names, source, channel, dimension),
+        undeclared_columns(names, source, channel, dimension, superseded),
         any(field.name == LINE for field in fields),
         columns,
         row_fields=delivered.row_fields,
@@ -219,9 +225,30 @@ def _null_column(declared: DeclaredColumn) -> _TypedColumn:
     return DeclaredColumn(expression="NULL", default=declared.default), T.NullType()
 
 
-def _attribute_column(name: str, source: Source, channel: Snapshot | Feed) -> DeclaredColumn:
-    """Return how an attribute is read; the channel's format may have a placeholder for values that did not change."""
-    declared = source.column(name)
+def former_columns(
+    attribute: Attribute, source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> tuple[str, ...]:
+    """Return the former names of an attribute that deliveries from before its renaming may have (S20).
+
+    A name that the declaration reads as something else is not one of them, nor is any if an expression is declared.
+    """
+    if source.column(attribute.name).expression:
+        return ()
+    targets = (*dimension.key_names, *(each.name for each in dimension.source_attributes(source.name)))
+    columns = (*channel.column_names, *(name for target in targets for name in source.column(target).from_))
+    used = {name.casefold() for name in columns}
+    return tuple(name for name in attribute.former_names if name.casefold() not in used)
+
+
+def _attribute_column(
+    attribute: Attribute, source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> DeclaredColumn:
+    """Return how an attribute is read: from its declared columns, or else from its former names (S20).
+
+    The channel's format may have a placeholder for values that did not change.
+    """
+    declared = source.column(attribute.name)
+    declared = replace(declared, from_=(*declared.from_, *former_columns(attribute, source, channel, dimension)))
     if channel.format != "debezium":
         return declared
     return replace(declared, not_provided_values=(*declared.not_provided_values, *UNAVAILABLE_VALUES))
@@ -274,11 +301,24 @@ def value_at_path(path: str, types: Mapping[str, T.DataType]) -> tuple[str, T.Da
 
 
 def undeclared_columns(
-    names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension
+    names: Sequence[str],
+    source: Source,
+    channel: Snapshot | Feed,
+    dimension: Dimension,
+    superseded: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the columns that the declaration neither names nor uses in an expression."""
-    targets = [*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if not a.derived)]
+    """Return the columns that the declaration neither names nor uses in an expression.
+
+    Args:
+        names: The columns.
+        source, channel, dimension: The declaration.
+        superseded: The former names of attributes, in lower case, that a delivery has beside the column that is read.
+    """
+    attributes = [a for a in dimension.source_attributes(source.name) if not a.derived]
+    targets = [*dimension.key_names, *(a.name for a in attributes)]
+    former = {name.lower() for a in attributes for name in former_columns(a, source, channel, dimension)}
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
+    used |= former.difference(superseded)
     used |= {name.lower() for name in (*channel.column_names, channel.partition) if name}
     used |= names_in_expressions(source, channel)
     return tuple(name for name in names if name.lower() not in used)

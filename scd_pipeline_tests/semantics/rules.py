@@ -364,6 +364,8 @@ RULES: dict[str, Rule] = {
         """
         - A new attribute is added to the table when the declaration names it; earlier versions have NULL in it.
         - An attribute that is renamed, with the old name in `former_names`, keeps its history under the new name.
+          A delivery that lacks the column of the new name, such as a late one, is read by the old one; if it has both,
+          the old one is undeclared.
         - A retired attribute is no longer read: it keeps its values and opens no versions.
         - If a delivery lacks the column of an attribute, or one that its expression names, the batch is rejected,
           unless the attribute declares otherwise. With `missing: not_provided` the delivery does not provide the

@@ -337,6 +337,7 @@ class Case:
 
 def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
     """The batch in the oracle's terms."""
+    batch = _under_current_names(batch, dimension)
     source = dimension.source(batch.source)
     channel = source.channel(batch.channel)
     scope = channel.scope if isinstance(channel, Snapshot) else ()
@@ -360,6 +361,17 @@ def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
         allow_guard="retire_guard" in batch.allow,
         declared=tuple(a.name for a in attributes),
     )
+
+
+def _under_current_names(batch: DeliveredBatch, dimension: Dimension) -> DeliveredBatch:
+    """The batch with the name of each attribute in place of its declared column, or else of its former name (S20)."""
+    source = dimension.source(batch.source)
+    candidates = {a.name: (*source.column(a.name).from_, *a.former_names) for a in dimension.attributes}
+    delivered = {name: [each for each in columns if each in batch.columns] for name, columns in candidates.items()}
+    names = {columns[0]: name for name, columns in delivered.items() if columns}
+    columns = tuple(names.get(name, name) for name in batch.columns)
+    rows = tuple({names.get(name, name): value for name, value in row.items()} for row in batch.rows)
+    return replace(batch, columns=columns, rows=rows)
 
 
 def _scope_values(batch: DeliveredBatch, dimension: Dimension, scope: Sequence[str]) -> tuple[o.Key, ...] | None:

@@ -246,6 +246,7 @@ def test_a_delete_can_open_a_version_of_its_own() -> Case:
     )
 
 
+@requirement("H34")
 @rule("S18", "S26")
 @long_case
 def test_a_row_of_a_snapshot_that_is_flagged_as_deleted_counts_as_absent() -> Case:

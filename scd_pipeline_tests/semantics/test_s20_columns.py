@@ -233,6 +233,38 @@ def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: Own
 
 
 @pytest.mark.slow
+@requirement("H17")
+@rule("S19", "S20")
+def test_a_late_file_from_before_a_rename_is_read_by_the_former_name(own_tables: OwnTables) -> None:
+    """Files of city arrive before and after two renames: the rows equal those in order of time, under one name."""
+    first, _, _, complete = (year.dimension for year in YEARS)
+    january, april = (
+        f"""
+        | delivery | at         | id | city | rent |
+        | {month}        | 2024-0{month}-01 | 1  | Bonn | 10   |
+        """
+        for month in (1, 4)
+    )
+    february, march = EACH_YEAR[1:]
+    own_tables.load(first, snapshots(january, source="pos")).raise_if_rejected()
+    own_tables.load(complete, snapshots(march, source="pos")).raise_if_rejected()
+    result = own_tables.load(complete, *(snapshots(table, source="pos") for table in (february, april)))
+    assert [batch.outcome for batch in result.results] == ["accepted", "accepted"]
+    rows = own_tables.rows(complete)
+    assert_same_rows(
+        """
+        | id | place | cost | effective_from | effective_to | load_run_id    |
+        | 1  | Bonn  | 10   | 2024-01-01     | 2024-02-01   | pos/snapshot/1 |
+        | 1  | Kiel  | 10   | 2024-02-01     | 2024-03-01   | pos/snapshot/2 |
+        | 1  | Kiel  | 30   | 2024-03-01     | 2024-04-01   | pos/snapshot/3 |
+        | 1  | Bonn  | 10   | 2024-04-01     | OPEN         | pos/snapshot/4 |
+        """,
+        rows,
+    )
+    assert not {"city", "town", "rent"} & set(rows[0])
+
+
+@pytest.mark.slow
 @rule("S20")
 def test_a_former_name_of_an_attribute_cannot_be_used_for_another(own_tables: OwnTables) -> None:
     """The records of that name in the log could be of either attribute."""
@@ -289,6 +321,82 @@ def test_an_optional_column_that_is_missing_is_not_provided() -> Case:
         | Kiel | NULL  | 2024-02-01     | OPEN         |
         """,
         on_page=True,
+    )
+
+
+BRANCH = declare(
+    """
+    dimension: dim_branch
+    business_key: {id: int}
+    sources:
+      erp:
+        existence: true
+        snapshot: {}
+        columns: {rent: cost}
+      app: {feed: {effective_at: time}}
+    attributes:
+      place: {scd: 2, former_names: [town, city], source: erp}      # renamed twice: city, town, place
+      rent: {scd: 2, type: int, former_names: fee, source: erp}
+      phone: {scd: 1, former_names: tel, source: app}
+    """
+)
+
+
+@requirement("H17")
+@rule("S20")
+@case
+def test_a_late_delivery_provides_an_attribute_under_a_former_name() -> Case:
+    """It opens no version. If it has the current name too, this one counts, and the former one is undeclared."""
+    return Case(
+        BRANCH,
+        snapshots(
+            """
+            | delivery | at         | id | place | cost |
+            | 3        | 2024-03-01 | 1  | Bonn  | 10   |
+            """,
+            "erp",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city | fee |
+            | 1        | 2024-01-01 | 1  | Bonn | 10  |
+            """,
+            "erp",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | town | cost | fee |
+            | 2        | 2024-02-01 | 1  | Bonn | 10   | 99  |
+            """,
+            "erp",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city | town | place | cost |
+            | 4        | 2024-04-01 | 1  | Ulm  | Rome | Kiel  | 10   |
+            """,
+            "erp",
+        ),
+        feed(
+            """
+            | delivery | id | time       | tel |
+            | 1        | 1  | 2024-03-15 | 11  |
+            """,
+            "app",
+        ),
+        becomes="""
+        | place | rent | phone | effective_from | effective_to | load_run_id    |
+        | Bonn  | 10   | '11'  | 2024-01-01     | 2024-04-01   | erp/snapshot/1 |
+        | Kiel  | 10   | '11'  | 2024-04-01     | OPEN         | erp/snapshot/4 |
+        """,
+        results="""
+        | batch            | outcome  | code | undeclared   |
+        | erp/snapshot/3/1 | accepted | ''   | ''           |
+        | erp/snapshot/1/1 | accepted | ''   | ''           |
+        | erp/snapshot/2/1 | accepted | ''   | fee          |
+        | erp/snapshot/4/1 | accepted | ''   | 'city, town' |
+        | app/feed/1/1     | accepted | ''   | ''           |
+        """,
     )
 
 

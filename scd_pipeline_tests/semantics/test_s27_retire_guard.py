@@ -86,6 +86,7 @@ def test_a_snapshot_that_omits_a_quarter_is_accepted() -> Case:
     )
 
 
+@requirement("H34")
 @rule("S27")
 @long_case
 def test_flagged_rows_count_as_omitted_for_the_guard() -> Case:

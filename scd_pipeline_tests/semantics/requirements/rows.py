@@ -24,7 +24,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
-    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), 14, 15, 23, *range(28, 32), 35)),
+    "Histories of base tables": tuple(
+        f"H{number}" for number in (*range(8, 13), 14, 15, 17, 23, *range(28, 32), 34, 35)
+    ),
 }
 
 ROWS: dict[str, str] = {
@@ -416,6 +418,10 @@ ROWS: dict[str, str] = {
         "A history is not truncated, and runs in order leave closed versions as they are. A late delivery does change "
         "them, since windows do not depend on the order of arrival (S14); the audit keeps what was known before."
     ),
+    "H17": (
+        "A renamed attribute has the old values under the new name alone, and no new versions, also when it is renamed "
+        "twice. A late delivery with a former name provides it; if it has both names, the current one counts."
+    ),
     "H23": (
         "A dropped history is rebuilt from its change log: windows, keys, hashes and runs are generated again, and "
         "business values are the same."
@@ -430,6 +436,10 @@ ROWS: dict[str, str] = {
     ),
     "H30": "Loads and plans run without Dagster; the same deliveries have the same plan.",
     "H31": "A plan counts the versions to close and to open, and writes nothing.",
+    "H34": (
+        "A base that retains deleted rows flags them in a column that `deletes` of its snapshots names: a flagged row "
+        "closes the version of its entity, as if the base lacked it, and counts for the retire guard. NULL is no flag."
+    ),
     "H35": "The state as of a time, as known now and as it was known before the second run.",
 }
 

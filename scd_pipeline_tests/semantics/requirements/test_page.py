@@ -22,6 +22,7 @@ def test_every_row_is_in_one_section() -> None:
     assert numbers == [
         *(f"F{number}" for number in range(1, 77)),
         *(f"X{number}" for number in range(1, 24)),
+        *SECTIONS["Histories of base tables"],
         *SECTIONS["Timed tables"],
         *SECTIONS["Histories of base tables"],
     ]
