@@ -726,6 +726,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "ATTRIBUTE_SOURCE": "each attribute that is not retired is provided by exactly one source",
     "CONFLICTING_OPTIONS": "options that exclude each other are not declared together",
     "EXISTENCE_SOURCE": "exactly one source decides whether an entity exists",
+    "EXPRESSION_PLACEHOLDER": "a placeholder in an expression is {{ load_timestamp }} or {{ load_run_id }}",
     "FACT_SOURCE": "a fact has one source, with a feed",
     "INVALID_DEFAULT": "a default value has the type of its column",
     "INVALID_KIND": "a value is of the kind that its option expects, such as text, a number or a mapping",

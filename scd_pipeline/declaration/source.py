@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, get_args
 
+from scd_pipeline.declaration.batch_values import with_batch_values
 from scd_pipeline.declaration.debezium import OPTIONS, debezium_options
 from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.path_times import FORMS
@@ -48,7 +49,8 @@ class Column:
     """The source column, or expression, of an attribute or a key column.
 
     - `from_` (in YAML `from`): the column's name, or several names, of which the first that a delivery has is read
-    - `expression`: SQL over the delivery's columns; excludes `from_`
+    - `expression`: SQL over the delivery's columns, and over its time and id, `{{ load_timestamp }}` and
+      `{{ load_run_id }}`; excludes `from_`
     - `format`: reads text as a date or time, by Spark's patterns
     - `unit`: reads a number as a time that counts seconds, milliseconds or microseconds from 1970 in UTC
     - `round`: accepts a value with more digits than the type has: a number is rounded half up, a time cut off; and a
@@ -202,8 +204,13 @@ class Channel:
     def expressions(self) -> tuple[str, ...]:
         """The SQL texts of the channel."""
         columns = (*([self.time_column] if self.time_column else []), *self.sequence_columns)
-        texts = (*(column.expression for column in columns), self.rows, self.deletes)
-        return tuple(text for text in texts if text)
+        return (*(column.expression for column in columns if column.expression), *self.conditions.values())
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The SQL of the conditions that the channel declares, by their options."""
+        texts = {"deletes": self.deletes, "rows": self.rows}
+        return {option: with_batch_values(text) for option, text in texts.items() if text}
 
     @property
     def has_row_order(self) -> bool:
@@ -350,12 +357,14 @@ class Source:
 
     def column(self, name: str) -> Column:
         """Return how an attribute or key column is read: by default from the source column with its name."""
-        column = self.columns.get(name, Column())
+        column = _as_column(self.columns.get(name, Column()))
         return column if column.from_ or column.expression else replace(column, from_=(name,))
 
 
 def _as_column(declared: str | Column) -> Column:
-    return Column(declared) if isinstance(declared, str) else declared
+    """Return a column with the SQL of its expression, without placeholders."""
+    column = Column(declared) if isinstance(declared, str) else declared
+    return replace(column, expression=with_batch_values(column.expression)) if column.expression else column
 
 
 def _computed(declared: Any) -> Any:

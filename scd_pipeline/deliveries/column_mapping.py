@@ -326,8 +326,9 @@ def undeclared_columns(
 
 def names_in_expressions(source: Source, channel: Snapshot | Feed) -> frozenset[str]:
     """Return the columns, in lower case, that expressions of the declaration name, or paths into columns."""
-    paths = [path for column in source.columns.values() for path in column.from_] + list(channel.column_names)
-    expressions = [*(column.expression or "" for column in source.columns.values()), *channel.expressions]
+    columns = [source.column(name) for name in source.columns]
+    paths = [path for column in columns for path in column.from_] + list(channel.column_names)
+    expressions = [*(column.expression or "" for column in columns), *channel.expressions]
     inside = {path.partition(".")[0].lower() for path in paths if "." in path}
     return frozenset(inside.union(*map(named_columns, expressions)))
 

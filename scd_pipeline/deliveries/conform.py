@@ -456,14 +456,16 @@ def _failure(name: str) -> Column:
 
 
 def _is_deleted(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
-    return F.coalesce(mapping.condition(DELETES, channel.deletes), F.lit(False)) if channel.deletes else F.lit(False)
+    text = channel.conditions.get("deletes")
+    return F.coalesce(mapping.condition(DELETES, text), F.lit(False)) if text else F.lit(False)
 
 
 def _is_filtered(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
     """Return whether the condition `rows` excludes a row; it cannot exclude text that does not parse."""
-    if not channel.rows:
+    text = channel.conditions.get("rows")
+    if not text:
         return F.lit(False)
-    is_excluded = ~F.coalesce(mapping.condition(ROWS, channel.rows), F.lit(False))
+    is_excluded = ~F.coalesce(mapping.condition(ROWS, text), F.lit(False))
     is_evaluated = mapping.problem.isNull() & ~mapping.fails(ROWS)
     return is_evaluated & is_excluded
 

@@ -50,6 +50,11 @@ def channel_columns(channel: Snapshot | Feed) -> dict[str, DeclaredColumn]:
     return {**columns, **{name: DeclaredColumn(text) for name, text in texts.items() if text}}
 
 
+def channel_conditions(channel: Snapshot | Feed) -> dict[str, str]:
+    """Return the SQL of the conditions that a channel declares, by names of their own."""
+    return {f"_{option}": text for option, text in channel.conditions.items()}
+
+
 def sequence_part(index: int) -> str:
     """Return the name of a part of the sequence among a channel's columns."""
     return f"{SEQUENCE}_{index}"
@@ -69,8 +74,7 @@ def analyze_expressions(
     Raises:
         AnalysisException: An expression is invalid for another reason than an unknown column.
     """
-    expressions = _declared_expressions(source, channel, dimension)
-    expressions |= {name: text for name, text in ((DELETES, channel.deletes), (ROWS, channel.rows)) if text}
+    expressions = {**_declared_expressions(source, channel, dimension), **channel_conditions(channel)}
     if not expressions:
         return AnalyzedExpressions()
     try:
@@ -99,8 +103,8 @@ def objects_of_nulls(
     """
     if error.getCondition() != _NO_OBJECT or not names:
         return {}
-    texts = [*_declared_expressions(source, channel, dimension).values(), channel.deletes, channel.rows]
-    paths = [names_in_path(match) for text in texts if text for match in _PATH_IN_EXPRESSION.finditer(text)]
+    texts = {**_declared_expressions(source, channel, dimension), **channel_conditions(channel)}.values()
+    paths = [names_in_path(match) for text in texts for match in _PATH_IN_EXPRESSION.finditer(text)]
     inner = {name: [path[1:] for path in paths if path[0].lower() == name.lower()] for name in names}
     candidates = [name for name, each in inner.items() if each]
     if not candidates:

@@ -59,6 +59,10 @@ existence false: the only source decides whether an entity exists; remove it, or
 existence none: none of the sources decides whether an entity exists; write `existence: true` at exactly one source
 existence both: crm and web each decide whether an entity exists; write `existence: true` at exactly one source
 
+# EXPRESSION_PLACEHOLDER
+placeholder in single braces: '{load_run_id}' is not a placeholder; write {{ load_timestamp }} or {{ load_run_id }},
+  without quotes
+
 # FACT_SOURCE
 fact with a snapshot: a fact is delivered by a feed; write `feed:` with its path
 fact with two sources: a fact has one source; declare a fact for each
@@ -303,6 +307,12 @@ ties by the order of a table: the rows of a table have no order; name a column t
   deliver files
 expected values without windows: a table without attributes of type 2 or 6 has no versions; remove it
 scope of an attribute that may be missing: a delivery may lack city; write `missing: reject`, or use other columns
+placeholder that opens versions: each delivery would open a version, as it has another value of city; remove the
+  placeholder, or declare the attribute with type 0 or 1
+placeholder in the business key: each delivery has another value of customer_id, which is in the business key; use other
+  columns
+placeholder without a delivery time: the deliveries of a feed with `effective_at` have no time; name a column in place
+  of {{ load_timestamp }}
 
 # NO_ISO_TIME
 open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59

@@ -480,6 +480,34 @@ FEED |       effective_at |       effective_at_unit: seconds\n      effective_at
 FEED |       effective_at |       effective_at_unit: s\n      effective_at_format: yyyy\n      effective_at
 7 | sources.crm.feed.effective_at_unit | CONFLICTING_OPTIONS
 
+# placeholder in single braces
+SNAPSHOT |     snapshot: |     columns: {email: {expression: "{load_run_id}"}}\n    snapshot:
+5 | sources.crm.columns.email.expression | EXPRESSION_PLACEHOLDER
+
+# placeholder unknown
+SNAPSHOT |     snapshot: |     columns: {email: {expression: "concat(email, {{ run_id }})"}}\n    snapshot:
+5 | sources.crm.columns.email.expression | EXPRESSION_PLACEHOLDER
+
+# placeholder in quotes
+SNAPSHOT |     snapshot: |     columns: {email: {expression: "'{{ load_run_id }}'"}}\n    snapshot:
+5 | sources.crm.columns.email.expression | EXPRESSION_PLACEHOLDER
+
+# placeholder not closed
+FEED |       effective_at |       deletes: "until < {{ load_timestamp"\n      effective_at
+7 | sources.crm.feed.deletes | EXPRESSION_PLACEHOLDER
+
+# placeholder that opens versions
+SNAPSHOT |     snapshot: |     columns: {city: {expression: "{{ load_run_id }}"}}\n    snapshot:
+5 | sources.crm.columns.city.expression | NOT_APPLICABLE
+
+# placeholder in the business key
+SNAPSHOT |     snapshot: |     columns: {customer_id: {expression: "concat(id, {{load_run_id}})"}}\n    snapshot:
+5 | sources.crm.columns.customer_id.expression | NOT_APPLICABLE
+
+# placeholder without a delivery time
+FEED |       effective_at |       deletes: "until < {{ load_timestamp }}"\n      effective_at
+7 | sources.crm.feed.deletes | NOT_APPLICABLE
+
 # nulls
 FEED |       effective_at |       nulls: not_provided\n      effective_at
 7 | sources.crm.feed.nulls | CONFLICTING_OPTIONS

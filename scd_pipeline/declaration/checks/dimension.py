@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
+from scd_pipeline.declaration.batch_values import placeholder_names
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.checks.attribute import check_attributes, check_key
@@ -337,6 +338,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
             if column.not_provided_values and name in draft.key_names:
                 problem = f"each row provides {name}, which is in the business key"
                 errors.add("NOT_APPLICABLE", f"{field}.not_provided_values", problem, "remove it, or write null_values")
+            _check_batch_values(errors, field, column, name, draft)
             data_type = types[name]
             if data_type is None:
                 continue
@@ -346,6 +348,18 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
                 errors.add("INVALID_DEFAULT", f"{field}.default", problem, f"give {expected}")
             _check_conversion(errors, field, column, name, data_type)
             _check_text_form(errors, field, column, name, data_type)
+
+
+def _check_batch_values(errors: ErrorCollector, field: str, column: Column, name: str, draft: Dimension) -> None:
+    """Check that no value that differs from delivery to delivery identifies an entity or opens a version (S13)."""
+    opens = [attribute.name for attribute in draft.attributes if attribute.opens_versions]
+    if name not in (*draft.key_names, *opens) or not placeholder_names(column.expression or ""):
+        return
+    problem = f"each delivery would open a version, as it has another value of {name}"
+    fix = "remove the placeholder, or declare the attribute with type 0 or 1"
+    if name in draft.key_names:
+        problem, fix = f"each delivery has another value of {name}, which is in the business key", "use other columns"
+    errors.add("NOT_APPLICABLE", f"{field}.expression", problem, fix)
 
 
 def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: str, data_type: DataType) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from scd_pipeline.declaration.batch_values import (
+    BATCH_VALUES,
+    LOAD_TIMESTAMP,
+    invalid_placeholders,
+    placeholder_names,
+)
 from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.checks.delivery_times import check_delivery_times, check_placeholder_form, check_time_zone
 from scd_pipeline.declaration.frozen import FrozenMapping, set_frozen_fields
@@ -82,7 +88,40 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
             "OUT_OF_RANGE", f"{path}.overdue_after_hours", problem, f"write a number above 0 and below {_TOO_LONG}"
         )
     set_frozen_fields(draft, columns=_check_columns(errors, f"{path}.columns", draft.columns))
+    _check_placeholders(errors, path, draft)
     return draft
+
+
+def _check_placeholders(errors: ErrorCollector, path: str, source: Source) -> None:
+    """Check that the expressions of a source have only placeholders of which each of its batches has a value."""
+    by_channel = {name: list(_channel_expressions(f"{path}.{name}", channel)) for name, channel in source.channels}
+    of_columns = [
+        (f"{field_path(f'{path}.columns', name)}.expression", column.expression)
+        for name, column in source.columns.items()
+        if column.expression
+    ]
+    for field, text in (*of_columns, *(each for expressions in by_channel.values() for each in expressions)):
+        for invalid in invalid_placeholders(text):
+            fix = f"write {' or '.join(f'{{{{ {name} }}}}' for name in BATCH_VALUES)}, without quotes"
+            errors.add("EXPRESSION_PLACEHOLDER", field, f"{short_repr(invalid)} is not a placeholder", fix)
+    if source.feed is None or source.feed.effective_at is None:
+        return
+    for field, text in (*of_columns, *by_channel["feed"]):
+        if LOAD_TIMESTAMP in placeholder_names(text):
+            problem = "the deliveries of a feed with `effective_at` have no time"
+            errors.add("NOT_APPLICABLE", field, problem, "name a column in place of {{ load_timestamp }}")
+
+
+def _channel_expressions(path: str, channel: Channel) -> Iterator[tuple[str, str]]:
+    """Yield the expressions that a channel declares, with their fields."""
+    declared = {"effective_at": channel.effective_at, "sequence": channel.sequence}
+    for option, value in declared.items():
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Column) and part.expression:
+                yield f"{path}.{option}", part.expression
+    for option, text in (("rows", channel.rows), ("deletes", channel.deletes)):
+        if text:
+            yield f"{path}.{option}", text
 
 
 def _check_share(errors: ErrorCollector, field: str, share: float) -> None:

@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
-    "Histories of base tables": tuple(
+    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, *range(28, 32), 34, 35)),
         f"H{number}" for number in (*range(8, 13), 14, 15, 17, 23, *range(28, 32), 34, 35)
     ),
 }
@@ -417,6 +417,11 @@ ROWS: dict[str, str] = {
     "H15": (
         "A history is not truncated, and runs in order leave closed versions as they are. A late delivery does change "
         "them, since windows do not depend on the order of arrival (S14); the audit keeps what was known before."
+    ),
+    "H16": (
+        "`{{ load_timestamp }}` and `{{ load_run_id }}` in an expression are the time of the delivery, and its source, "
+        "channel and name: the same in all its rows, and in each retry. Single braces, unknown names and placeholders "
+        "in quotes are rejected, and so is one that would open a version in each delivery."
     ),
     "H17": (
         "A renamed attribute has the old values under the new name alone, and no new versions, also when it is renamed "
