@@ -103,7 +103,8 @@ def _specs(
         "owners": definition_metadata.owners(row_dimension),
     }
     name, log = table.name, table.name + LOG_SUFFIX
-    deps = [dg.AssetDep(log)]
+    upstream = _upstream(row_dimension)
+    deps = [dg.AssetDep(log), *upstream]
     if isinstance(table, Fact):
         # A fact has other deliveries than its dimensions: each of its partitions may need any of theirs.
         mapping = dg.AllPartitionMapping()
@@ -115,6 +116,7 @@ def _specs(
     specs = [
         dg.AssetSpec(
             log,
+            deps=upstream,
             description=definition_metadata.log_description(row_dimension),
             metadata=definition_metadata.log_table(row_dimension),
             freshness_policy=freshness,
@@ -127,5 +129,15 @@ def _specs(
             "description": definition_metadata.audit_description(table),
             "metadata": definition_metadata.audit_table(table),
         }
-        specs.append(dg.AssetSpec(name + AUDIT_SUFFIX, deps=[name], **audit, **shared))
+        specs.append(dg.AssetSpec(name + AUDIT_SUFFIX, deps=[dg.AssetDep(name), *upstream], **audit, **shared))
     return specs
+
+
+def _upstream(dimension: Dimension) -> list[dg.AssetDep]:
+    """Return the assets that write what the sources read: in a run with them, the load is the step after theirs.
+
+    Each asset of the step depends on them, as any of its assets may be selected alone. Their partitions are not those
+    of deliveries: each delivery may need any of them.
+    """
+    keys = dict.fromkeys(key for source in dimension.sources for key in source.upstream)
+    return [dg.AssetDep(dg.AssetKey.from_user_string(key), partition_mapping=dg.AllPartitionMapping()) for key in keys]

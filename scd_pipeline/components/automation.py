@@ -39,8 +39,8 @@ def rekey_after_dimensions(fact: Fact) -> dg.AutomationCondition[dg.AssetKey]:
     deliveries, and the partition of a rejected delivery stays missing. And a load of a dimension during a run of the
     fact is not handled by that run, which may have read the dimension before it.
     """
-    own_log = dg.AssetSelection.assets(fact.name + LOG_SUFFIX)
-    is_updated = dg.AutomationCondition.any_deps_updated().ignore(own_log)
+    deliveries = dg.AssetSelection.assets(fact.name + LOG_SUFFIX, *fact.source.upstream)
+    is_updated = dg.AutomationCondition.any_deps_updated().ignore(deliveries)
     # A load of a dimension between the request and the next tick is another reason, not the one that was requested.
     was_requested = dg.AutomationCondition.newly_requested() & ~is_updated
     has_changes = is_updated.since(was_requested | dg.AutomationCondition.initial_evaluation())

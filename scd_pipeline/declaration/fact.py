@@ -147,6 +147,7 @@ class Fact:
             columns=columns,
             bad_row_limit=self.source.bad_row_limit,
             overdue_after_hours=self.source.overdue_after_hours,
+            upstream=self.source.upstream,
         )
         return Dimension(
             self.name,

@@ -309,6 +309,7 @@ class Source:
     - `bad_row_limit`: the share of bad rows above which a batch is rejected (S26)
     - `retire_guard`: the largest share of entities that a snapshot may retire, or a RetireGuard (S27)
     - `overdue_after_hours`: time without a delivery after which it is overdue
+    - `upstream`: the keys of the assets of Dagster that write what it reads, such as `raw/customers`
     """
 
     name: str
@@ -321,6 +322,7 @@ class Source:
     bad_row_limit: float = 0.05
     retire_guard: RetireGuard = DEFAULT_RETIRE_GUARD
     overdue_after_hours: float | None = None
+    upstream: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -334,12 +336,13 @@ class Source:
         bad_row_limit: float = 0.05,
         retire_guard: RetireGuard | float = DEFAULT_RETIRE_GUARD,
         overdue_after_hours: float | None = None,
+        upstream: str | Sequence[str] = (),
     ) -> None:
         set_frozen_fields(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
         set_frozen_fields(self, snapshot=_channel(Snapshot, snapshot), feed=_channel(Feed, feed))
         set_frozen_fields(self, columns=_columns({} if columns is None else columns))
         set_frozen_fields(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
-        set_frozen_fields(self, retire_guard=_retire_guard(retire_guard))
+        set_frozen_fields(self, retire_guard=_retire_guard(retire_guard), upstream=as_tuple(upstream))
 
     @property
     def channels(self) -> tuple[tuple[ChannelName, Snapshot | Feed], ...]:

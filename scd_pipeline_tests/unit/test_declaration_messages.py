@@ -122,6 +122,8 @@ label as a number: 1 cannot be a label; write a text
 group: 'sales team' cannot be a group; write letters, digits and `_`
 source name: '_iso' cannot be a name; <a name's rule>
 source name with a slash: 'i/so' cannot name a source; write it without `/`, which separates the parts of a batch's id
+upstream without a part: 'raw//orders' cannot be the key of an asset; write its parts with one `/` between them, such as
+  raw/customers
 
 # INVALID_PATTERN
 effective_at_format with a text that is not quoted: 'yyyy-MM-ddTHH:mm:ss' has T, which cannot be used for reading; did

@@ -64,6 +64,14 @@ SNAPSHOT |     snapshot: |     timezone: localtime\n    snapshot:
 SNAPSHOT |     snapshot: |     bad_row_limit: 5\n    snapshot:
 5 | sources.crm.bad_row_limit | OUT_OF_RANGE
 
+# upstream without a part
+SNAPSHOT |     snapshot: |     upstream: [raw/customers, raw//orders]\n    snapshot:
+5 | sources.crm.upstream | INVALID_NAME
+
+# upstream twice
+SNAPSHOT |     snapshot: |     upstream: [raw/customers, raw/customers]\n    snapshot:
+5 | sources.crm.upstream | NAMED_TWICE
+
 # guard
 SNAPSHOT |     snapshot: |     retire_guard: -0.1\n    snapshot:
 5 | sources.crm.retire_guard | OUT_OF_RANGE

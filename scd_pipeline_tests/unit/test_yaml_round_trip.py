@@ -28,6 +28,7 @@ from scd_pipeline_tests.unit.test_yaml_files import LONG, SHORT
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
 MAYBE = st.none() | TEXT
+SQL = TEXT.filter(lambda text: not {"{", "}"} & set(text))
 # Each name ends in its number, so that none is another's previous_, current_ or reserved column.
 STEMS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 WORDS = [
@@ -130,13 +131,11 @@ def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, 
     kinds = draw(st.sampled_from([("snapshot",), ("feed",), ("snapshot", "feed")]))
     options = {kind: draw(channels(keys, kind)) for kind in kinds}
     names = TEXT | st.lists(TEXT, min_size=1, max_size=3, unique_by=str.casefold)
-    column = st.one_of(
-        names.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default))
-    )
+    column = st.one_of(names.map(Column), SQL.map(lambda sql: Column(expression=sql)), st.just(Column(default=default)))
     columns = draw(st.dictionaries(st.sampled_from(keys), column))
     guards = st.sampled_from([0, 1, 0.25, RetireGuard(0.25, at_least=7)])
     shares = {"bad_row_limit": st.floats(0, 1), "retire_guard": guards}
-    limits = draw(given_some(**shares, overdue_after_hours=st.sampled_from([1, 0.5])))
+    limits = draw(given_some(**shares, overdue_after_hours=st.sampled_from([1, 0.5]), upstream=st.just("raw/x")))
     zone = draw(st.sampled_from(["UTC", "Europe/Oslo"]))
     return Source(name, existence=deciding, timezone=zone, columns=columns, **options, **limits)
 

@@ -87,6 +87,7 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
         errors.add(
             "OUT_OF_RANGE", f"{path}.overdue_after_hours", problem, f"write a number above 0 and below {_TOO_LONG}"
         )
+    _check_upstream(errors, f"{path}.upstream", draft.upstream)
     set_frozen_fields(draft, columns=_check_columns(errors, f"{path}.columns", draft.columns))
     _check_placeholders(errors, path, draft)
     return draft
@@ -148,6 +149,17 @@ def _check_retire_guard(errors: ErrorCollector, field: str, guard: Any) -> None:
     if not isinstance(draft.at_least, int) or draft.at_least < 1:
         problem = f"{short_repr(draft.at_least)} is not a whole number of at least 1"
         errors.add("OUT_OF_RANGE", f"{field}.at_least", problem, "give the least number of entities, such as 20")
+
+
+def _check_upstream(errors: ErrorCollector, field: str, keys: tuple[str, ...]) -> None:
+    """Check the keys of assets."""
+    errors.unique(field, keys)
+    for key in keys:
+        if not all(part.strip() for part in key.split("/")):
+            problem = f"{short_repr(key)} cannot be the key of an asset"
+            errors.add(
+                "INVALID_NAME", field, problem, "write its parts with one `/` between them, such as raw/customers"
+            )
 
 
 def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:

@@ -124,6 +124,7 @@ SOURCE: Options = {
     "bad_row_limit": Kind.NUMBER,
     "retire_guard": Kind.SECTION,
     "overdue_after_hours": Kind.NUMBER,
+    "upstream": Kind.NAMES,
 }
 RETIRE_GUARD: Options = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
 ATTRIBUTE_COLUMNS: Options = dict.fromkeys(column_names.ATTRIBUTE_COLUMNS, Kind.NAME_OR_FALSE)

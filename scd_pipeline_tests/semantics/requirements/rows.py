@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
-    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, *range(28, 32), 34, 35)),
+    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, 25, *range(28, 32), 34, 35)),
         f"H{number}" for number in (*range(8, 13), 14, 15, 17, 23, *range(28, 32), 34, 35)
     ),
 }
@@ -430,6 +430,10 @@ ROWS: dict[str, str] = {
     "H23": (
         "A dropped history is rebuilt from its change log: windows, keys, hashes and runs are generated again, and "
         "business values are the same."
+    ),
+    "H25": (
+        "A source names the assets of Dagster that write its base: in a run of both, the history is loaded after the "
+        "base and reads the version that the run wrote. If the base fails, it is not loaded."
     ),
     "H28": (
         "Another reader of Delta returns the same versions. No SQL is generated for DuckDB, PostgreSQL or SQL Server: "
