@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
-    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, 25, *range(28, 32), 34, 35)),
+    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, 25, *range(27, 33), 34, 35)),
         f"H{number}" for number in (*range(8, 13), 14, 15, 17, 23, *range(28, 32), 34, 35)
     ),
 }
@@ -435,6 +435,12 @@ ROWS: dict[str, str] = {
         "A source names the assets of Dagster that write its base: in a run of both, the history is loaded after the "
         "base and reads the version that the run wrote. If the base fails, it is not loaded."
     ),
+    "H27": (
+        "A source column may have any name, with reserved words, blanks, quotes, dots, capitals and letters of any "
+        "alphabet, in CSV, JSON, Parquet and Delta. An attribute's name may be a reserved word and have quotes and "
+        "letters of any alphabet, but no blank, dot, backtick or character that Delta forbids: `columns` maps such a "
+        "name to another one."
+    ),
     "H28": (
         "Another reader of Delta returns the same versions. No SQL is generated for DuckDB, PostgreSQL or SQL Server: "
         "they read the table."
@@ -445,6 +451,10 @@ ROWS: dict[str, str] = {
     ),
     "H30": "Loads and plans run without Dagster; the same deliveries have the same plan.",
     "H31": "A plan counts the versions to close and to open, and writes nothing.",
+    "H32": (
+        "The same deliveries have windows from the times of their changes, if `effective_at` names the column, or else "
+        "from the times of the deliveries."
+    ),
     "H34": (
         "A base that retains deleted rows flags them in a column that `deletes` of its snapshots names: a flagged row "
         "closes the version of its entity, as if the base lacked it, and counts for the retire guard. NULL is no flag."

@@ -1,4 +1,4 @@
-"""H34: what a base table that is read whole means for its history."""
+"""H32, H34: what a base table that is read whole means for its history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import plan
 from scd_pipeline_tests.semantics.engine import records
-from scd_pipeline_tests.semantics.specification import requirement
+from scd_pipeline_tests.semantics.specification import Case, case, declare, requirement, rule, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
@@ -46,3 +46,56 @@ def test_a_flagged_row_of_a_base_closes_its_version(spark: SparkSession, tmp_pat
 
 
 LIMITS = ("effective_from", "effective_to")
+
+
+BY_CHANGE, BY_LOAD = (
+    declare(
+        f"""
+        dimension: dim_town_by_{dating}
+        business_key: {{id: int}}
+        sources: {{erp: {{snapshot: {channel}}}}}
+        attributes: {{city: 2}}
+        """,
+        by_increments=False,
+    )
+    for dating, channel in (("change", "{effective_at: changed_on}"), ("load", "{}"))
+)
+TOWNS = snapshots(
+    """
+    | delivery | at         | id     | changed_on | city |
+    | 1        | 2024-02-01 | 1      | 2024-01-10 | Bonn |
+    | 2        | 2024-03-01 | 1      | 2024-02-20 | Kiel |
+    | 3        | 2024-04-01 | no row |            |      |
+    """,
+    "erp",
+)
+
+
+@requirement("H32")
+@rule("S4")
+@case
+def test_a_version_begins_at_the_time_of_the_declared_column() -> Case:
+    return Case(
+        BY_CHANGE,
+        TOWNS,
+        becomes="""
+        | city | effective_from | effective_to |
+        | Bonn | 2024-01-10     | 2024-02-20   |
+        | Kiel | 2024-02-20     | 2024-04-01   |
+        """,
+    )
+
+
+@requirement("H32")
+@rule("S4")
+@case
+def test_without_a_declared_column_a_version_begins_at_the_time_of_its_delivery() -> Case:
+    return Case(
+        BY_LOAD,
+        TOWNS,
+        becomes="""
+        | city | effective_from | effective_to |
+        | Bonn | 2024-02-01     | 2024-03-01   |
+        | Kiel | 2024-03-01     | 2024-04-01   |
+        """,
+    )
