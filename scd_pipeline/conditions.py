@@ -311,8 +311,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "{repair}",
     ),
     "HISTORY_LOST": Condition(
-        "it lacks commits that {dimension} has recorded; expected every closed version of {dimension}; nothing was "
-        "written",
+        "it lacks commits that {dimension} has recorded; expected every closed version that {dimension} does not have "
+        "itself; nothing was written",
         "restore its files from a backup, or drop {dimension} too: a load rebuilds both from the change log",
     ),
     "DIMENSION_BEHIND_FACT": Condition(
@@ -402,6 +402,15 @@ CONDITIONS: Mapping[str, Condition] = {
         "table; expected at most {log_hours} hours; nothing was written",
         "lower the retention, or set {property} to `interval {hours} hours` or more: in `table_properties` of the "
         "declaration for a dimension and its history table, by ALTER TABLE for other tables",
+    ),
+    "ARCHIVE_NOT_DECLARED": Condition(
+        "{dimension} declares no archive; expected `archive_after_years`, because readers and loads then read the "
+        "archive too; nothing was written",
+        "declare after how many years closed versions may be archived, such as `archive_after_years: 7`",
+    ),
+    "ARCHIVE_NOT_EXPLAINED": Condition(
+        "`{argument}` is empty; expected who archives and why, which the commit records; nothing was written",
+        "pass a text",
     ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(

@@ -98,6 +98,7 @@ class Environment:
     schema_audit: str = _variable("SCD_SCHEMA_AUDIT", "schema of the audit tables", "`SCD_SCHEMA`")
     schema_keys: str = _variable("SCD_SCHEMA_KEYS", "schema of the views `dim_x_keys`", "`SCD_SCHEMA`")
     schema_history: str = _variable("SCD_SCHEMA_HISTORY", "schema of the history tables", "`SCD_SCHEMA`")
+    schema_archive: str = _variable("SCD_SCHEMA_ARCHIVE", "schema of the archives", "`SCD_SCHEMA`")
     time: str = _variable("SCD_TIME", "time of the rows of timed tables in `scd sql`", "now")
     home: Path | None = _variable("SCD_HOME", "folder of the jars and servers", "`~/.cache/scd_pipeline`", _folder)
     maven_repository: str = _variable(
@@ -177,6 +178,7 @@ class Environment:
             "audit": self.schema_audit,
             "keys": self.schema_keys,
             "history": self.schema_history,
+            "archive": self.schema_archive,
         }
         return {kind: schema for kind, schema in schemas.items() if schema}
 

@@ -19,7 +19,7 @@ from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.table_properties import property_texts
-from scd_pipeline.declaration.tables import LOG_SUFFIX, table_names
+from scd_pipeline.declaration.tables import LOG_SUFFIX, closed_suffix, table_names
 from scd_pipeline.declaration.times import EARLIEST_TIME, NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, to_datetime
 from scd_pipeline.errors import DeclarationWarning
 
@@ -59,6 +59,8 @@ class Dimension:
     - `history_table`: whether closed versions are in a table of their own, `<name>_history` (S11)
     - `history_columns`: whether that table has all values ("all"), or those that the versions of an entity have in
       common only in the last version of an entity that no longer exists ("changing") (S11)
+    - `archive_after_years`: after how many years closed versions may be moved to `<name>_archive`; None without an
+      archive (S42)
     - `sign_offs`: who approved the declaration, by role: `business`, `compliance`
     - `audit_retention_years`: for how many years the audit must be retained; no row of it is ever deleted
     - `product_card`: the address of the page that describes the dimension to its users
@@ -101,6 +103,7 @@ class Dimension:
     table_properties: Mapping[str, str] = FrozenMapping({})
     change_types: Mapping[str, str] = FrozenMapping({})
     history_table_properties: Mapping[str, str] = FrozenMapping({})
+    archive_after_years: int | None = None
 
     def __init__(
         self,
@@ -134,6 +137,7 @@ class Dimension:
         table_properties: Mapping[str, str | int | float | bool] | None = None,
         change_types: Mapping[str, str] | None = None,
         history_table_properties: Mapping[str, str | int | float | bool] | None = None,
+        archive_after_years: int | None = None,
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
@@ -145,7 +149,8 @@ class Dimension:
         set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
-        set_frozen_fields(self, history_columns=history_columns, z_order=z_order)
+        set_frozen_fields(self, history_columns=history_columns, archive_after_years=archive_after_years)
+        set_frozen_fields(self, z_order=z_order)
         set_frozen_fields(self, single_scd_type=single_scd_type, rapid_change_limit=rapid_change_limit)
         set_frozen_fields(self, sign_offs=frozen_mapping(sign_offs), audit_retention_years=audit_retention_years)
         set_frozen_fields(self, product_card=product_card, expected_values=frozen_mapping(expected_values))
@@ -166,10 +171,15 @@ class Dimension:
 
     @property
     def table_names(self) -> tuple[str, ...]:
-        """The names of its tables, its own first; that of a history table only if it has one."""
+        """The names of its tables, its own first; that of a history table or an archive only if it has one."""
         if self.is_of_fact:
             return (self.name, self.name + LOG_SUFFIX)
-        return table_names(self.name, has_history=self.history_table)
+        return table_names(self.name, [self.closed_suffix] if self.closed_suffix else [])
+
+    @property
+    def closed_suffix(self) -> str:
+        """The suffix of its history table or its archive; empty if it has neither."""
+        return closed_suffix(history_table=self.history_table, archive=self.archive_after_years is not None)
 
     @property
     def common_columns(self) -> tuple[str, ...]:

@@ -107,6 +107,21 @@ class StoredRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Archiving:
+    """Records in a commit of a dimension that it has moved versions to the archive, which changes no version (S42).
+
+    Attributes:
+        closed_before: The time, as ISO text, before which the moved versions ended.
+        by: The person or program that moved them.
+        reason: The reason.
+    """
+
+    closed_before: str
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineCommit:
     """A commit of this package in a table.
 
@@ -131,6 +146,7 @@ class PipelineCommit:
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
         reserved_member: In a dimension, whether its rows contain the unknown member (S23).
         stored_read: In a table with rows of a timed table, the read that returned them.
+        archiving: In a dimension, which versions the commit has moved to the archive, if it did.
     """
 
     table: str
@@ -151,6 +167,7 @@ class PipelineCommit:
     repairs: bool = False
     reserved_member: bool = False
     stored_read: StoredRead | None = None
+    archiving: Archiving | None = None
 
     @property
     def exists(self) -> bool:
@@ -223,6 +240,8 @@ class PipelineCommit:
         }
         if self.unchanged is not None:
             values["unchanged"] = asdict(self.unchanged)
+        if self.archiving is not None:
+            values["archiving"] = asdict(self.archiving)
         if self.roles_checksum:
             values["roles"] = self.roles_checksum
         if self.records is not None:
@@ -408,7 +427,7 @@ def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
         return None
     if not isinstance(values, dict) or values.get(METADATA_KEY) != _FORMAT or values.get("table") != table:
         return None
-    unchanged, stored_read = values.get("unchanged"), values.get("stored_read")
+    unchanged, stored_read, archiving = (values.get(name) for name in ("unchanged", "stored_read", "archiving"))
     return PipelineCommit(
         table,
         int(values["commit"]),
@@ -426,4 +445,5 @@ def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
         repairs=bool(values.get("repairs")),
         reserved_member=bool(values.get("reserved_member")),
         stored_read=StoredRead(**stored_read) if stored_read else None,
+        archiving=Archiving(**archiving) if archiving else None,
     )

@@ -1,13 +1,16 @@
-"""Versions in two tables: the current ones, and the closed ones in `<dimension>_history` (S11).
+"""Versions in two tables: some closed ones are in a second table, the history table or the archive.
 
-Both tables have the columns of one table with all versions. With `history_columns: changing`, a value that all versions
-of an entity have in common is stored once: in its current version or, if the entity no longer exists, in its last
-closed one (`history.last_versions`). Readers fill in the others.
+`<dimension>_history` has every closed version (S11). `<dimension>_archive` has those that `move_to_archive` has moved
+there and that no load has changed since (S42). A dimension has at most one of the two.
 
-Delta has no transaction over two tables, so a load commits to the history first; its commit of the dimension's table
-then records the commit of the history that belongs to it, as a high-water mark. Until then, readers ignore the newer
-commit of the history: no version is missing or read twice. A history that is ahead of the mark belongs to a load that
-is running or was killed; the next load rolls it back first.
+Both tables of a dimension have the columns of one table with all versions. With `history_columns: changing`, a value
+that all versions of an entity have in common is stored once: in its current version or, if the entity no longer exists,
+in its last closed one (`history.last_versions`). Readers fill in the others.
+
+Delta has no transaction over two tables, so a writer commits to the second table first; its commit of the dimension's
+table then records the commit of the second table that belongs to it, as a high-water mark. Until then, readers ignore
+the newer commit of the second table: no version is missing or read twice. One that is ahead of the mark belongs to a
+writer that is running or was killed; the next writer rolls it back first.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.table_properties import merged_properties
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import CLOSED_SUFFIXES, without_closed_suffix
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import FORMAT, declared_properties, has_properties, statistics_properties
 from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
@@ -43,7 +46,7 @@ _REMOVED = f"s.{ACTION} = '{REMOVE}'"
 class AllVersions(TableVersion):
     """A dimension at its newest version; `rows` are all its versions, and `table_rows` those of its table alone.
 
-    `history` is the last commit of its history table; None if the dimension records no commit of one.
+    `history` is the last commit of its history table or archive; None if the dimension records no commit of one.
     """
 
     table_rows: DataFrame
@@ -51,12 +54,12 @@ class AllVersions(TableVersion):
 
 
 def history_properties(dimension: Dimension) -> dict[str, str]:
-    """Return the properties of a history table: its format, those of the dimension's table, and those of its own."""
+    """Return the properties of a history table or an archive: format, those of the dimension's table, and its own."""
     return {**declared_properties(dimension, _declared_properties(dimension)), FORMAT: "1"}
 
 
 def history_statistics(dimension: Dimension) -> dict[str, str]:
-    """Return the `statistics_properties` of a history table."""
+    """Return the `statistics_properties` of a history table or an archive."""
     return statistics_properties(dimension, _declared_properties(dimension))
 
 
@@ -65,13 +68,13 @@ def _declared_properties(dimension: Dimension) -> dict[str, str]:
 
 
 def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
-    """Set the declared properties of the history table of a dimension, if it lacks them, and its statistics.
+    """Set the declared properties of the history table or the archive, if it lacks them, and its statistics.
 
     Raises:
         ConflictError: Another writer changed the table first.
         UsageError: Delta does not know a declared property.
     """
-    table = warehouse.writable(dimension.name + HISTORY_SUFFIX)
+    table = warehouse.writable(dimension.name + dimension.closed_suffix)
     expected = {**history_properties(dimension), **history_statistics(dimension)}
     if not has_properties(table.properties(), expected):
         table.set_properties(expected)
@@ -80,7 +83,7 @@ def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
 def newest_versions(
     warehouse: Warehouse, name: str, stored: StoredDeclaration | None = None, commit: PipelineCommit | None = None
 ) -> AllVersions | None:
-    """Return a dimension at its newest version, with the closed versions of its history table if it has one.
+    """Return a dimension at its newest version, with the versions of its history table or archive if it has one.
 
     For any other table this is `Table.newest`.
 
@@ -94,14 +97,15 @@ def newest_versions(
         The last commit of the dimension's table, and all versions; None if the table does not exist.
 
     Raises:
-        HighWaterMarkError: The history table was lost or replaced.
+        HighWaterMarkError: The second table was lost or replaced.
     """
     newest = warehouse.table(name).newest(commit)
     if newest is None:
         return None
-    if not _records_history(newest.commit):
+    recorded = closed_marks(newest.commit)
+    if not recorded:
         return AllVersions(newest.commit, newest.rows, newest.rows)
-    table = warehouse.table(name + HISTORY_SUFFIX)
+    table = warehouse.table(*recorded)
     history = table.last_commit_or_zero()
     closed = table.read(_recorded_version(warehouse, newest.commit, history))
     rows = newest.rows.union(_with_columns(closed, newest.rows))
@@ -126,17 +130,21 @@ def _common_values(stored: StoredDeclaration | None, columns: Sequence[str]) -> 
     return {each: f"max_by({quote_name(each)}, {quote_name(start)}) OVER (PARTITION BY {keys})" for each in common}
 
 
-def _records_history(commit: PipelineCommit) -> bool:
-    """Return whether a commit of the dimension's table records a commit of a history table."""
-    return commit.applied(commit.table + HISTORY_SUFFIX).commit > 0
+def closed_marks(commit: PipelineCommit) -> dict[str, HighWaterMark]:
+    """Return the high-water mark of the second table that a commit of the dimension's table records, by its name.
+
+    Return an empty dict if it records none.
+    """
+    names = [commit.table + suffix for suffix in CLOSED_SUFFIXES]
+    return {name: mark for name in names if (mark := commit.applied(name)).commit > 0}
 
 
 def history_error(commit: PipelineCommit, last: PipelineCommit) -> HighWaterMarkError | None:
-    """Return the error if a history table lacks commits that its dimension has recorded.
+    """Return the error if a history table or an archive lacks commits that its dimension has recorded.
 
     Args:
         commit: The last commit of the dimension.
-        last: The last commit of the history table, number 0 if it does not exist.
+        last: The last commit of the second table, number 0 if it does not exist.
     """
     mark = commit.applied(last.table)
     if last.number < mark.commit or is_other_table(mark.table_id, last.table_id):
@@ -145,17 +153,17 @@ def history_error(commit: PipelineCommit, last: PipelineCommit) -> HighWaterMark
 
 
 def _recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: PipelineCommit) -> int:
-    """Return the table version of the history table that belongs to a commit, which may record none of its commits.
+    """Return the table version of the second table that belongs to a commit, which may record none of its commits.
 
     The newest version is used as long as it has the same rows: VACUUM retains its files.
 
     Args:
         warehouse: The warehouse.
         commit: The commit of the dimension's table.
-        last: The last commit of the history table.
+        last: The last commit of the second table.
 
     Raises:
-        HighWaterMarkError: The history table was lost or replaced.
+        HighWaterMarkError: The second table was lost or replaced.
     """
     table = warehouse.table(last.table)
     mark = commit.applied(table.name)
@@ -182,15 +190,20 @@ def versions_query(warehouse: Warehouse, name: str, table_versions: Mapping[str,
     return f"(SELECT {', '.join(values)} FROM {rows})"
 
 
-def table_versions(warehouse: Warehouse, name: str) -> dict[str, int]:
-    """Return the newest table versions of a dimension's table and its history table that belong together, by table.
+def table_versions(warehouse: Warehouse, closed_table: str) -> dict[str, int]:
+    """Return the newest table versions of a dimension's two tables that belong together, by table.
+
+    Args:
+        warehouse: The warehouse.
+        closed_table: The history table or the archive; without a table version if it does not exist yet.
 
     Raises:
-        HighWaterMarkError: The history table was lost or replaced.
+        HighWaterMarkError: The second table was lost or replaced.
     """
-    commit = warehouse.table(name).last_commit_or_zero()
-    history = warehouse.table(name + HISTORY_SUFFIX).last_commit_or_zero()
-    return {name: commit.newest, history.table: _recorded_version(warehouse, commit, history)}
+    commit = warehouse.table(without_closed_suffix(closed_table)).last_commit_or_zero()
+    closed = warehouse.table(closed_table).last_commit_or_zero()
+    versions = {commit.table: commit.newest, closed_table: _recorded_version(warehouse, commit, closed)}
+    return {name: version for name, version in versions.items() if version >= 0}
 
 
 def write_versions(
@@ -218,42 +231,152 @@ def write_versions(
     Raises:
         ConflictError: Another writer committed first to one of the tables.
     """
-    history = warehouse.writable(dimension.name + HISTORY_SUFFIX)
-    before = last_of_history
-    if before.number != last.applied(history.name).commit:
-        before = roll_back(warehouse, last, dimension.surrogate_key, run_id=commit.run_id)
+    before = _recorded_commit(warehouse, dimension, commit, last, last_of_history)
     closed = to_stored_columns(without_common_values(_actions_of_history(actions, dimension), dimension), dimension)
-    following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
-    done = _write(history, closed, following, dimension, is_new=action_names <= {OPEN, CLOSE}) or before
-    mark = table_mark(done) if done.number else {}
-    commit = replace(commit, high_water_marks={**commit.high_water_marks, **mark})
+    commit = _write_first(warehouse, before, closed, commit, dimension, is_new=action_names <= {OPEN, CLOSE})
     current = to_stored_columns(_actions_of_current(actions, dimension).drop(IS_LAST), dimension)
     return _write(table, current, commit, dimension, is_new=action_names == {OPEN}) or table.commit_empty(commit)
 
 
-def roll_back(warehouse: Warehouse, commit: PipelineCommit, key: str, *, run_id: str = "") -> PipelineCommit:
-    """Undo the commits of the history table that the dimension's table does not record; mostly no such commit exists.
+def remove_from_archive(
+    warehouse: Warehouse,
+    actions: DataFrame,
+    action_names: set[str],
+    dimension: Dimension,
+    commit: PipelineCommit,
+    last: PipelineCommit,
+    last_of_archive: PipelineCommit,
+) -> PipelineCommit:
+    """Remove the versions that change from the archive; the dimension's table gets them by `commit` (S42).
+
+    Only a closed version can be in the archive: if versions are only opened and closed, it is neither read nor written.
+
+    Args:
+        warehouse: The warehouse.
+        actions: The computed rows that change, with their row action.
+        action_names: The row actions that occur.
+        dimension: The declaration.
+        commit: The commit of the dimension's table.
+        last: The last commit of the dimension's table before it.
+        last_of_archive: The last commit of the archive when the row actions were planned.
+
+    Returns:
+        `commit`, with the high-water mark of the archive.
+
+    Raises:
+        ConflictError: Another writer committed first to the archive.
+    """
+    before = _recorded_commit(warehouse, dimension, commit, last, last_of_archive)
+    if not before.number or action_names <= {OPEN, CLOSE}:
+        return _with_mark(commit, before)
+    key = dimension.surrogate_key
+    changed = actions.where(~F.col(ACTION).isin(OPEN, CLOSE)).select(col(key))
+    archived = warehouse.table(before.table).read(before.newest).join(changed, key, "left_semi")
+    return _write_first(warehouse, before, archived.withColumn(ACTION, F.lit(REMOVE)), commit, dimension, is_new=False)
+
+
+def move_to_archive(
+    warehouse: Warehouse,
+    rows: DataFrame,
+    dimension: Dimension,
+    commit: PipelineCommit,
+    last: PipelineCommit,
+    last_of_archive: PipelineCommit,
+) -> PipelineCommit:
+    """Append closed versions to the archive, and remove them from the dimension's table as `commit` (S42).
+
+    Args:
+        warehouse: The warehouse.
+        rows: The versions, computed, with the columns of the dimension's table.
+        dimension: The declaration.
+        commit: The commit of the dimension's table.
+        last: The last commit of the dimension's table before it.
+        last_of_archive: The last commit of the archive, which is not newer than `last`.
+
+    Raises:
+        ConflictError: Another writer committed first to one of the tables.
+    """
+    before = _recorded_commit(warehouse, dimension, commit, last, last_of_archive)
+    archived = rows.withColumn(ACTION, F.lit(OPEN))
+    commit = _write_first(warehouse, before, archived, commit, dimension, is_new=True)
+    removed = rows.withColumn(ACTION, F.lit(REMOVE))
+    table = warehouse.writable(dimension.name)
+    return table.merge(removed, commit, key=dimension.surrogate_key, removes=_REMOVED)
+
+
+def _recorded_commit(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    commit: PipelineCommit,
+    last: PipelineCommit,
+    last_of_closed: PipelineCommit,
+) -> PipelineCommit:
+    """Return the last commit of the second table, after a rollback if the dimension does not record it.
+
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration.
+        commit: The commit of the dimension's table that is to be written.
+        last: The last commit of the dimension's table before it.
+        last_of_closed: The last commit of the second table when it was read.
+    """
+    name = dimension.name + dimension.closed_suffix
+    if last_of_closed.number == last.applied(name).commit:
+        return last_of_closed
+    return roll_back(warehouse, last, name, dimension.surrogate_key, run_id=commit.run_id)
+
+
+def _write_first(
+    warehouse: Warehouse,
+    before: PipelineCommit,
+    rows: DataFrame,
+    commit: PipelineCommit,
+    dimension: Dimension,
+    *,
+    is_new: bool,
+) -> PipelineCommit:
+    """Write rows with their action to the second table, after its commit `before`; without rows nothing is written.
+
+    Returns:
+        `commit`, that of the dimension's table, with the high-water mark of the second table.
+    """
+    following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
+    done = _write(warehouse.writable(before.table), rows, following, dimension, is_new=is_new)
+    return _with_mark(commit, done or before)
+
+
+def _with_mark(commit: PipelineCommit, closed: PipelineCommit) -> PipelineCommit:
+    """Return the commit of the dimension's table with the high-water mark of the second table, if that has commits."""
+    mark = table_mark(closed) if closed.number else {}
+    return replace(commit, high_water_marks={**commit.high_water_marks, **mark})
+
+
+def roll_back(
+    warehouse: Warehouse, commit: PipelineCommit, closed_table: str, key: str, *, run_id: str = ""
+) -> PipelineCommit:
+    """Undo the commits of the second table that the dimension's table does not record; mostly no such commit exists.
 
     Args:
         warehouse: The warehouse.
         commit: The last commit of the dimension's table.
+        closed_table: The history table or the archive.
         key: The column of the surrogate key.
         run_id: The id of the run.
 
     Returns:
-        The last commit of the history table, whose rows are now those that belong to `commit`.
+        The last commit of the second table, whose rows are now those that belong to `commit`.
 
     Raises:
         ConflictError: Another writer committed first.
-        HighWaterMarkError: The history table was lost or replaced.
+        HighWaterMarkError: The second table was lost or replaced.
     """
-    table = warehouse.writable(commit.table + HISTORY_SUFFIX)
-    last, mark = table.last_commit(), commit.applied(commit.table + HISTORY_SUFFIX)
+    table = warehouse.writable(closed_table)
+    last, mark = table.last_commit(), commit.applied(closed_table)
     if last.number == mark.commit:
         return last
     newest = table.read(last.newest)
     recorded = newest.limit(0)
-    if _records_history(commit):
+    if mark.commit:
         recorded = _with_columns(table.read(_recorded_version(warehouse, commit, last)), newest)
     added = newest.join(recorded.select(col(key)), key, "left_anti").withColumn(ACTION, F.lit(REMOVE))
     changed = _differing(recorded, newest, key).withColumn(ACTION, F.lit(OVERWRITE))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, CLOSED_SUFFIXES, LOG_SUFFIX, without_closed_suffix
 from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 
 REBUILT_BY: dict[str, str] = {
@@ -10,7 +10,7 @@ REBUILT_BY: dict[str, str] = {
     AUDIT_SUFFIX: (
         "a load rebuilds it from the change log, without withdrawn transitions, repairs and keys of removed versions"
     ),
-    HISTORY_SUFFIX: "drop the dimension's table too; a load rebuilds both from the change log",
+    **dict.fromkeys(CLOSED_SUFFIXES, "drop the dimension's table too; a load rebuilds both from the change log"),
     "": "a load rebuilds it from its change log",
 }
 """How a missing table is rebuilt, by the suffix of its name; the table of a dimension or a fact has no suffix."""
@@ -31,8 +31,8 @@ def repair_instructions(table: str, restore_statement: str, *, is_fact: bool = F
     kind, restore = table_kind(table), f"`{restore_statement}`{_OF_AN_OLD_VERSION}"
     if kind == LOG_SUFFIX:
         return f"run {restore}; {REBUILT_BY[LOG_SUFFIX]}"
-    if kind in ("", HISTORY_SUFFIX) and not is_fact:
-        return f"run `scd repair {table.removesuffix(HISTORY_SUFFIX)}`, or {restore}"
+    if kind in ("", *CLOSED_SUFFIXES) and not is_fact:
+        return f"run `scd repair {without_closed_suffix(table)}`, or {restore}"
     return f"run {restore}, or drop the table: {REBUILT_BY[kind]}"
 
 
@@ -52,7 +52,7 @@ def missing_files_instructions(table: str) -> str:
             f"exist: the others cannot be recovered. Then drop every table of {name} and load all deliveries; "
             "the facts of a dimension are loaded after it"
         )
-    dropped = f"{table} and {name}" if kind == HISTORY_SUFFIX else table
+    dropped = f"{table} and {name}" if kind in CLOSED_SUFFIXES else table
     rebuilt = REBUILT_BY[kind].rpartition("too; ")[2]
     return f"or drop {dropped}: {rebuilt}"
 

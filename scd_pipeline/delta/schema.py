@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
-from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
@@ -267,21 +267,15 @@ def _by_folded_name(properties: Mapping[str, str]) -> dict[str, str]:
 def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) -> None:
     """Check that the declaration does not differ from the one that the table was created with.
 
-    Renamed attributes and removed former names are allowed. A new attribute is allowed too, unless it needs windows and
-    the table has none: rows of entities that no new delivery contains would have no window.
+    Renamed attributes, removed former names and a new archive are allowed. A new attribute is allowed too, unless it
+    needs windows and the table has none: rows of entities that no new delivery contains would have no window.
 
     Raises:
         DeclarationError: With every difference.
     """
     declared = StoredDeclaration.from_dimension(dimension)
     stored_names: dict[str, str] = {}
-    errors = []
-    for option in _UNCHANGEABLE_OPTIONS:
-        before, now = getattr(stored, option), getattr(declared, option)
-        if option == "begin" and before is not None:
-            before = tuple(declared.former_names.get(text, text) for text in before)  # a renamed attribute
-        if before != now:
-            errors.append(_difference(dimension, option, before, now))
+    errors = _option_differences(dimension, declared, stored)
     for name, attribute in stored.attributes.items():
         current = next((a for a in dimension.attributes if a.name == name or name in a.former_names), None)
         if current is None:
@@ -298,6 +292,20 @@ def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) ->
         errors += [_attribute_without_windows(dimension, attribute) for attribute in new if attribute.opens_versions]
     if errors:
         raise DeclarationError(errors)
+
+
+def _option_differences(
+    dimension: Dimension, declared: StoredDeclaration, stored: StoredDeclaration
+) -> list[ValidationError]:
+    """Return an error for each option that cannot change for an existing table, and differs."""
+    errors = []
+    for option in _UNCHANGEABLE_OPTIONS:
+        before, now = getattr(stored, option), getattr(declared, option)
+        if option == "begin" and before is not None:
+            before = tuple(declared.former_names.get(text, text) for text in before)  # a renamed attribute
+        if before != now:
+            errors.append(_difference(dimension, option, before, now))
+    return [*errors, *([_undeclared_archive(dimension)] if stored.archive and not declared.archive else [])]
 
 
 def require_declared_attributes(dimension: Dimension, logged_attributes: Iterable[str]) -> None:
@@ -326,6 +334,13 @@ def _undeclared_attribute(dimension: Dimension, name: str, evidence: str) -> Val
         return _error("TABLE_HAS_ATTRIBUTE", dimension, "measures", problem, fix)
     fix = "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it"
     return _error("TABLE_HAS_ATTRIBUTE", dimension, f"attributes.{name}", problem, fix)
+
+
+def _undeclared_archive(dimension: Dimension) -> ValidationError:
+    archive = dimension.name + ARCHIVE_SUFFIX
+    problem = f"the table has the archive {archive}, without which readers would lack versions"
+    fix = f"declare it again; or drop {dimension.name} and {archive}: a load rebuilds one table with all versions"
+    return _error("TABLE_DIFFERS", dimension, "archive_after_years", problem, fix)
 
 
 def _attribute_without_windows(dimension: Dimension, attribute: Attribute) -> ValidationError:

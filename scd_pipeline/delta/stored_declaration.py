@@ -10,6 +10,7 @@ from typing import Any
 from scd_pipeline.declaration import Attribute, Begin, Dimension
 from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
+from scd_pipeline.declaration.tables import closed_suffix
 from scd_pipeline.delta.warehouse import Warehouse
 
 _PROPERTY = "scd_pipeline.declaration"
@@ -77,12 +78,18 @@ class StoredDeclaration:
     history_table: bool = False
     history_columns: str = "all"
     change_types: Mapping[str, str] = field(default_factory=dict)
+    archive: bool = False
 
     @property
     def column_layout(self) -> ColumnLayout:
         """How the table stores the generated columns."""
         has_windows = any(attribute.opens_versions for attribute in self.attributes.values())
         return ColumnLayout(self.column_names, self.open_end, has_windows)
+
+    @property
+    def closed_suffix(self) -> str:
+        """The suffix of the history table or the archive; empty if the dimension has neither."""
+        return closed_suffix(history_table=self.history_table, archive=self.archive)
 
     @property
     def has_deleted_versions(self) -> bool:
@@ -130,6 +137,7 @@ class StoredDeclaration:
             history_table=dimension.history_table,
             history_columns=dimension.history_columns,
             change_types=dict(dimension.audit_labels),
+            archive=dimension.archive_after_years is not None,
         )
 
     @classmethod
@@ -153,7 +161,7 @@ class StoredDeclaration:
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
         if self.history_columns == "all":
             del values["history_columns"]
-        for added in ("column_names", "history_table", "change_types"):
+        for added in ("column_names", "history_table", "change_types", "archive"):
             if not values[added]:
                 del values[added]
         return json.dumps(values, sort_keys=True)

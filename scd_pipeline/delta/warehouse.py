@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration.source import is_address
-from scd_pipeline.declaration.tables import KINDS, table_names
+from scd_pipeline.declaration.tables import CLOSED_SUFFIXES, KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
 from scd_pipeline.delta.scratch import remove_abandoned_tables
@@ -32,7 +32,7 @@ class Warehouse:
             reads every table version whose files exist, however old.
         path: The folder. With `schema` it contains only the tables of the platform capabilities.
         schema: The schema of the tables; by default they are in the folder.
-        schemas: Another schema for a kind of table (`changes`, `audit`, `history`), or for the view `keys`.
+        schemas: Another schema for a kind of table (`changes`, `audit`, `history`, `archive`), or for the view `keys`.
         declared: Names of dimensions and facts, of which `tables` returns the existing tables if the folder cannot be
             listed.
         key_hash: Computes a surrogate key from the text of a version; tests set another than the default.
@@ -144,7 +144,7 @@ class Warehouse:
         if not self.is_listed:
             if not self.declared:
                 raise SetupError("TABLES_NOT_LISTED", f"warehouse {self.path}", path=self.path)
-            names = [table for name in self.declared for table in table_names(name, has_history=True)]
+            names = [table for name in self.declared for table in table_names(name, CLOSED_SUFFIXES)]
             return sorted(name for name in names if self.table(name).exists())
         if self.schema is not None:
             schemas = sorted({self.schema, *self.schemas.values()})

@@ -62,7 +62,7 @@ class PinnedDimension:
         rows: The rows of the dimension with the names of `dimension_schema`; None if it has no table.
         planned: The business keys of the entities whose rows are those of a plan that is not written yet; None if
             `rows` are the stored ones.
-        history: The last commit of its history table; None if it has none.
+        history: The last commit of its history table or archive; None if it has none.
     """
 
     dimension: Dimension

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, COMMIT, EFFECTIVE_FROM, KIND, PRESENCE, change_record_columns
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX
 from scd_pipeline.delta.audit_table import assigned_keys_query
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import to_declared_columns
@@ -320,7 +320,7 @@ def _count_as(name: str, rows: DataFrame) -> DataFrame:
 
 def _new_salt_of_existing_table(dimension: Dimension) -> str:
     """Return how to use another salt for a table that has surrogate keys already: they all change."""
-    tables = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
+    tables = [dimension.name + dimension.closed_suffix] if dimension.closed_suffix else []
     return (
         f"declare another `key_salt` and drop {' and '.join([dimension.name, *tables])}: the next load rebuilds it "
         "from its change log with other keys, and the next load of each fact stores these; copies of the old keys "

@@ -25,14 +25,14 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, AUDIT_SUFFIX, HISTORY_SUFFIX
 from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.history_table import write_versions
+from scd_pipeline.delta.history_table import closed_marks, remove_from_archive, write_versions
 from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected, LoadWarning
@@ -470,10 +470,8 @@ def commit_table(
     if load_plan.has_actions:
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
     else:
-        history = {mark: last.applied(mark) for mark in last.high_water_marks if mark == name + HISTORY_SUFFIX}
-        done = warehouse.writable(name).commit_empty(
-            replace(commit, high_water_marks={**history, **commit.high_water_marks})
-        )
+        marks = {**closed_marks(last), **commit.high_water_marks}
+        done = warehouse.writable(name).commit_empty(replace(commit, high_water_marks=marks))
     rows = pluralize(sum(load_plan.row_counts.values()), "row")
     progress(f"{name}: wrote commit {commit.number} ({rows})")
     return done
@@ -492,9 +490,11 @@ def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCo
     # Spark estimates their size by the join that computed them, and would shuffle the table to look them up in it.
     columns = len(dimension_schema(load_plan.dimension))
     changed_rows = with_broadcast(changed_rows, sum(load_plan.row_counts.values()) + 1, columns)
+    last, history = load_plan.dimension_commit, load_plan.history_commit
     if load_plan.dimension.history_table:
-        last, history = load_plan.dimension_commit, load_plan.history_commit
         return write_versions(warehouse, table, changed_rows, actions, load_plan.dimension, commit, last, history)
+    if load_plan.dimension.closed_suffix == ARCHIVE_SUFFIX:
+        commit = remove_from_archive(warehouse, changed_rows, actions, load_plan.dimension, commit, last, history)
     rows = to_stored_columns(changed_rows, load_plan.dimension)
     if actions == {OPEN}:
         # No stored row has one of these keys, so that nothing has to be looked up.

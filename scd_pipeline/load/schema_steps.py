@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
 from scd_pipeline.delta.history_table import history_properties, history_statistics, set_history_properties
 from scd_pipeline.delta.schema import (
@@ -46,7 +46,7 @@ def schema_steps(
         dimension: The declaration.
         log: Its change log.
         existing: The columns of the dimension's table; none if the table does not exist.
-        history: The columns of its history table; none if the table does not exist.
+        history: The columns of its history table or archive; none if the table does not exist.
         properties: The properties of the dimension's table; without them, only columns are adapted.
     """
     return [
@@ -77,7 +77,7 @@ def _steps_of_older_tables(
     The dimension's table is altered last, so that its properties show that both tables have them.
     """
     steps: list[SchemaStep] = []
-    tables = [dimension.name + HISTORY_SUFFIX, dimension.name] if history else [dimension.name]
+    tables = [dimension.name + dimension.closed_suffix, dimension.name] if history else [dimension.name]
     for table in tables:
         steps += missing_constraint(table, dimension, properties)
     if not has_properties(properties, _statistics(dimension)):
@@ -96,11 +96,12 @@ def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[Sc
 
 
 def _history_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
-    if not dimension.history_table:
+    if not dimension.closed_suffix:
         return []
     properties = {**history_properties(dimension), **history_statistics(dimension)}
-    description = f"The closed versions of {dimension.name}"
-    return _version_steps(dimension, dimension.name + HISTORY_SUFFIX, existing, properties, description)
+    kind = "archived" if dimension.closed_suffix == ARCHIVE_SUFFIX else "closed"
+    description = f"The {kind} versions of {dimension.name}"
+    return _version_steps(dimension, dimension.name + dimension.closed_suffix, existing, properties, description)
 
 
 def _version_steps(
@@ -144,7 +145,7 @@ def execute_steps(
     for step in steps:
         if not isinstance(step, CreateTable):
             execute(step, warehouse)
-    if dimension.history_table and (dimension.table_properties or dimension.history_table_properties):
+    if dimension.closed_suffix and (dimension.table_properties or dimension.history_table_properties):
         # Not only if the dimension's table lacks them: it can have had them before the history table.
         set_history_properties(warehouse, dimension)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.history_table import newest_versions
@@ -33,10 +33,10 @@ class StoredState:
         dimension: The declaration, with every name that its attributes ever had.
         commit: The last commit of the table, number 0 if it does not exist.
         columns: The types of the table's columns by name; empty if it does not exist.
-        rows: The rows of the table, and the closed versions of its history table; None if it does not exist.
+        rows: The rows of the table, and those of its history table or archive; None if it does not exist.
         table_rows: The rows of the table alone, which has the current versions.
-        history_commit: The last commit of its history table, number 0 if that does not exist.
-        columns_of_history: The columns of its history table; none if that does not exist.
+        history_commit: The last commit of its history table or archive, number 0 if that does not exist.
+        columns_of_history: The columns of its history table or archive; none if that does not exist.
         log: The change log.
         committed_batches: Every batch of the log, each with the number of its commit.
         applied: The last log commit that the table has applied.
@@ -102,10 +102,10 @@ def read_state(
             require_pipeline_tables(table, warehouse.table(dimension.name + LOG_SUFFIX))
     newest = newest_versions(warehouse, dimension.name, stored, commit) if properties else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
-    history = warehouse.table(dimension.name + HISTORY_SUFFIX)
+    history = warehouse.table(dimension.name + dimension.closed_suffix) if dimension.closed_suffix else None
     history_commit = newest.history if newest else None
     if history_commit is None:
-        history_commit = history.last_commit_or_zero() if dimension.history_table else PipelineCommit(history.name, 0)
+        history_commit = history.last_commit_or_zero() if history else PipelineCommit(dimension.name, 0)
     log = build_log(warehouse, dimension, stored)
     if stored is None:
         # Without a pipeline commit, a table may be one of another program.
@@ -123,7 +123,7 @@ def read_state(
         rows=newest.rows if newest else None,
         table_rows=newest.table_rows if newest else None,
         history_commit=history_commit,
-        columns_of_history=history.columns() if dimension.history_table else (),
+        columns_of_history=history.columns() if history else (),
         log=log,
         committed_batches=tuple(committed),
         applied=log_high_water_mark(log.commit, commit),

@@ -15,7 +15,7 @@ from scd_pipeline.declaration.table_properties import (
     interval_hours,
     log_retention_hours,
 )
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import CLOSED_SUFFIXES, LOG_SUFFIX, without_closed_suffix
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
 from scd_pipeline.delta.schema import require_pipeline_tables
@@ -113,8 +113,8 @@ class _Maintenance:
 
     def maintain_table(self, name: str) -> MaintenanceResult:
         warehouse = self.warehouse
-        if name.endswith(HISTORY_SUFFIX):
-            # VACUUM may remove the files of the earlier version that readers use while the history is ahead.
+        if name.endswith(CLOSED_SUFFIXES):
+            # VACUUM may remove the files of the earlier version that readers use while the second table is ahead.
             self._attempt(name, lambda: _undo_unrecorded_commits(warehouse, name, self.run_id))
         before, _ = _files(warehouse, name)
         if self.tables_to_compact is None or name in self.tables_to_compact:
@@ -127,7 +127,7 @@ class _Maintenance:
         """Compact a table; arrange the rows of a large dimension, unless none was written since they were arranged."""
         table = self.warehouse.writable(name)
         columns: tuple[str, ...] = ()
-        if self.dimension is not None and self.dimension.name == name.removesuffix(HISTORY_SUFFIX):
+        if self.dimension is not None and self.dimension.name == without_closed_suffix(name):
             # Delta arranges the rows of a table with clustering columns by these, and rejects a Z-order.
             is_clustered = bool(table.details()["clusteringColumns"])
             columns = () if is_clustered else z_order_columns(self.dimension, table.read().count())
@@ -172,30 +172,30 @@ def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) 
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    if not name.endswith(HISTORY_SUFFIX):
-        table.commit_empty(_repeat_of(warehouse, name, commit, run_id))
+    if not name.endswith(CLOSED_SUFFIXES):
+        table.commit_empty(repeat_of(warehouse, name, commit, run_id))
         return True
-    dimension = warehouse.table(name.removesuffix(HISTORY_SUFFIX)).last_commit_or_zero()
+    dimension = warehouse.table(without_closed_suffix(name)).last_commit_or_zero()
     if commit.number != dimension.applied(name).commit:
-        return False  # a running load has committed to the history, and its commit is new
-    _record_history(warehouse, table.commit_empty(_repeat_of(warehouse, name, commit, run_id)), dimension, run_id)
+        return False  # a running writer has committed to the second table, and its commit is new
+    _record_history(warehouse, table.commit_empty(repeat_of(warehouse, name, commit, run_id)), dimension, run_id)
     return True
 
 
 def _undo_unrecorded_commits(warehouse: Warehouse, name: str, run_id: str) -> None:
-    """Roll a history table back that a killed load has left ahead of its dimension."""
-    dimension = warehouse.table(name.removesuffix(HISTORY_SUFFIX))
+    """Roll a history table or an archive back that a killed writer has left ahead of its dimension."""
+    dimension = warehouse.table(without_closed_suffix(name))
     stored = StoredDeclaration.from_properties(dimension.properties())
     if stored is None:
         return
     last = dimension.last_commit()
-    done = roll_back(warehouse, last, stored.surrogate_key, run_id=run_id)
+    done = roll_back(warehouse, last, name, stored.surrogate_key, run_id=run_id)
     if done.number != last.applied(name).commit:
         _record_history(warehouse, done, last, run_id)
 
 
 def _record_history(warehouse: Warehouse, history: PipelineCommit, last: PipelineCommit, run_id: str) -> None:
-    """Record a commit of a history table that changed no rows in the dimension, by a commit without rows.
+    """Record a commit of the second table that changed no rows in the dimension, by a commit without rows.
 
     Args:
         history: The commit.
@@ -205,12 +205,12 @@ def _record_history(warehouse: Warehouse, history: PipelineCommit, last: Pipelin
     Raises:
         ConflictError: A load has committed to the dimension since then.
     """
-    commit = _repeat_of(warehouse, last.table, last, run_id)
+    commit = repeat_of(warehouse, last.table, last, run_id)
     commit = replace(commit, high_water_marks={**commit.high_water_marks, **table_mark(history)})
     warehouse.writable(last.table).commit_empty(commit)
 
 
-def _repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: str) -> PipelineCommit:
+def repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: str) -> PipelineCommit:
     """Return the commit that repeats `commit` without adding to the lag between a dimension and its change log."""
     if name.endswith(LOG_SUFFIX):
         dimension = warehouse.table(name.removesuffix(LOG_SUFFIX)).last_commit_or_zero()
@@ -219,7 +219,7 @@ def _repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: 
         return commit.next(
             high_water_marks=commit.high_water_marks, unchanged=unchanged, run_id=run_id, records=commit.records
         )
-    log = warehouse.table(name.removesuffix(HISTORY_SUFFIX) + LOG_SUFFIX).last_commit_or_zero()
+    log = warehouse.table(without_closed_suffix(name) + LOG_SUFFIX).last_commit_or_zero()
     mark = log_mark(log, log_high_water_mark(log, commit)) if log.exists else {}
     return commit.next(
         high_water_marks={**commit.high_water_marks, **mark}, roles_checksum=commit.roles_checksum, run_id=run_id

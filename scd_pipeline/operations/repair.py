@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import COMMIT, CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.column_names import TABLE_COLUMNS
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import AUDIT_ID, repair_rows
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
@@ -24,6 +24,7 @@ from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import FORMAT, declared_columns, foreign_table_error, require_same_declaration
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
@@ -51,7 +52,7 @@ from scd_pipeline.load.run import record
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.unknown_member import unknown_member
 
-_IN_TABLE, _IS_STALE, _STORED = "_table", "_is_stale", "_stored_"
+_IN_TABLE, _IS_STALE, _STORED, _IS_ARCHIVED = "_table", "_is_stale", "_stored_", "_is_archived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +164,14 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
         ForeignCommitError: Another program changed the change log.
         HighWaterMarkError: The change log was lost.
     """
-    names, properties = _tables(dimension), warehouse.table(dimension.name).properties()
+    properties = warehouse.table(dimension.name).properties()
     if properties and FORMAT not in properties:
         if FORMAT in (log_properties := warehouse.table(dimension.name + LOG_SUFFIX).properties()):
             raise foreign_table_error(warehouse.table(dimension.name), log_properties)
         raise SetupError("TABLE_WITHOUT_LOG", f"table {dimension.name}", table=dimension.name)
     if (declared := StoredDeclaration.from_properties(properties)) is not None:
         require_same_declaration(dimension, declared)
+    names = _tables(dimension.name, declared.closed_suffix if declared else "")
     newest = {name: warehouse.table(name).newest() for name in names}
     log = read_log(warehouse, dimension)
     existing = {name: table for name, table in newest.items() if table is not None}
@@ -179,11 +181,12 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
     raise_first(damage(log.commit, [replace(commit, foreign=None) for commit in commits.values()]))
     if not log.exists:
         raise SetupError("TABLE_NOT_LOADED", dimension.name, table=log.table.name, warehouse=warehouse.location)
-    expected = checkpoint(_expected_rows(warehouse, log))
+    archive = existing.get(dimension.name + ARCHIVE_SUFFIX)
+    expected = checkpoint(_with_archived_flag(_expected_rows(warehouse, log), archive, log.dimension))
     pairs = []
     for name, condition in names.items():
         rows = _stored_rows(existing[name].rows, log.dimension)
-        expected_rows = without_common_values(expected.where(condition), log.dimension)
+        expected_rows = without_common_values(expected.where(condition).drop(_IS_ARCHIVED), log.dimension)
         if name == dimension.name:
             expected_rows = expected_rows.unionByName(_unknown_member_rows(warehouse, rows, log.dimension))
         differing = differing_pairs(rows, expected_rows, log.dimension, is_stale=F.col(_IS_STALE))
@@ -227,11 +230,25 @@ def _unknown_member_rows(warehouse: Warehouse, rows: DataFrame, dimension: Dimen
     return unknown_member(warehouse, dimension).join(stored, key, "left_semi")
 
 
-def _tables(dimension: Dimension) -> dict[str, Column]:
+def _tables(name: str, closed_suffix: str) -> dict[str, Column]:
     """Return the tables that store versions, in the order of their commits, and which versions each of them stores."""
-    if not dimension.history_table:
-        return {dimension.name: F.lit(True)}
-    return {dimension.name + HISTORY_SUFFIX: ~F.col(CURRENT_FLAG), dimension.name: F.col(CURRENT_FLAG)}
+    if not closed_suffix:
+        return {name: F.lit(True)}
+    is_in_second = F.col(_IS_ARCHIVED) if closed_suffix == ARCHIVE_SUFFIX else ~F.col(CURRENT_FLAG)
+    return {name + closed_suffix: is_in_second, name: ~is_in_second}
+
+
+def _with_archived_flag(rows: DataFrame, archive: TableVersion | None, dimension: Dimension) -> DataFrame:
+    """Return the expected rows with `_is_archived`: whether a closed version is in the archive, and stays there (S42).
+
+    Only a dimension with windows can have an archive.
+    """
+    if archive is None:
+        return rows.withColumn(_IS_ARCHIVED, F.lit(False))
+    key = dimension.surrogate_key
+    archived = archive.rows.select(col(key), F.lit(True).alias(_IS_ARCHIVED)).distinct()
+    is_archived = F.coalesce(F.col(_IS_ARCHIVED), F.lit(False)) & ~F.col(CURRENT_FLAG)
+    return rows.join(archived, key, "left").withColumn(_IS_ARCHIVED, is_archived)
 
 
 def _expected_rows(warehouse: Warehouse, log: ChangeLog) -> DataFrame:
@@ -280,7 +297,7 @@ def _write(warehouse: Warehouse, stored: _RepairInput, run_id: str) -> PipelineC
     marks = log_mark(log, log.number)
     commit = stored.commits[stored.dimension.name]
     _restore_columns(warehouse, stored)
-    for name in _tables(stored.dimension):
+    for name in stored.commits:
         table, last = warehouse.writable(name), stored.commits[name]
         commit = last.next_repair(high_water_marks={**last.high_water_marks, **marks}, run_id=run_id)
         pairs = stored.pairs.where(F.col(_IN_TABLE) == name)
@@ -296,11 +313,12 @@ def _write(warehouse: Warehouse, stored: _RepairInput, run_id: str) -> PipelineC
 def _restore_columns(warehouse: Warehouse, stored: _RepairInput) -> None:
     """Add the columns that the tables lack because another program dropped them, or that were declared since."""
     name, columns = stored.dimension.name, stored.columns
-    steps = schema_steps(stored.dimension, stored.log, columns[name], columns.get(name + HISTORY_SUFFIX, ()))
+    closed_table = name + stored.dimension.closed_suffix
+    steps = schema_steps(stored.dimension, stored.log, columns[name], columns.get(closed_table, ()))
     execute_steps(
         warehouse,
         stored.dimension,
-        [step for step in steps if step.table in columns],
+        [step for step in steps if step.table != stored.log.table.name],
         warehouse.table(name).properties(),
     )
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select
@@ -231,7 +231,7 @@ def _table_status(
     # A fact has no audit.
     audit = None if fact else warehouse.table(dimension.name + AUDIT_SUFFIX).last_commit_or_zero()
     commit = warehouse.table(dimension.name).last_commit_or_zero()
-    names = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
+    names = [dimension.name + dimension.closed_suffix] if dimension.closed_suffix else []
     histories = [warehouse.table(name).last_commit_or_zero() for name in names]
     pinned, errors = _pinned(warehouse, fact)
     errors = [*missing, *errors]

@@ -69,7 +69,7 @@ def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         SetupError: The table does not exist.
     """
     table = queried_table(warehouse, dimension)
-    return _versions(_all_versions(warehouse, table.name, table.history_table), table)
+    return _versions(_all_versions(warehouse, table.name, table.closed_suffix), table)
 
 
 def as_of(
@@ -92,7 +92,7 @@ def as_of(
     if known_at is not None:
         rows = to_stored_columns(rows_known_at(warehouse, dimension, known_at), _declaration(dimension))
     else:
-        rows = _all_versions(warehouse, table.name, table.history_table)
+        rows = _all_versions(warehouse, table.name, table.closed_suffix)
     return _versions(rows, table, table.exists_at(rows.columns, f"TIMESTAMP_MICROS({to_micros(time)})"))
 
 
@@ -207,7 +207,7 @@ class QueriedTable:
     key_names: tuple[str, ...]
     surrogate_key: str
     column_layout: ColumnLayout
-    history_table: bool = False
+    closed_suffix: str = ""
     has_deleted_versions: bool = False
 
     @property
@@ -277,7 +277,7 @@ def queried_table(warehouse: Warehouse, dimension: Dimension | str) -> QueriedTa
         declared.key_names,
         declared.surrogate_key,
         declared.column_layout,
-        declared.history_table,
+        declared.closed_suffix,
         declared.has_deleted_versions,
     )
 
@@ -292,15 +292,20 @@ def _versions(rows: DataFrame, table: QueriedTable, condition: str = "true") -> 
     return rows.alias("v").where(table.is_version(condition)).selectExpr(*table.select_list(rows.columns))
 
 
-def _all_versions(warehouse: Warehouse, name: str, history_table: bool) -> DataFrame:
-    """Return the rows of a dimension or a fact, with those of the dimension's history table if it has one (S11).
+def _all_versions(warehouse: Warehouse, name: str, closed_suffix: str) -> DataFrame:
+    """Return the rows of a dimension or a fact, with those of its history table or archive (S11, S42).
+
+    Args:
+        warehouse: The warehouse.
+        name: The dimension or the fact.
+        closed_suffix: The suffix of the second table; empty if it has none.
 
     Raises:
         SetupError: The table does not exist.
-        HighWaterMarkError: The history table was lost.
+        HighWaterMarkError: The second table was lost.
     """
     rows = existing_rows(warehouse, name, name)
-    newest = newest_versions(warehouse, name) if history_table else None
+    newest = newest_versions(warehouse, name) if closed_suffix else None
     return rows if newest is None else newest.rows
 
 
@@ -329,7 +334,7 @@ def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
     Raises:
         SetupError: The table does not exist.
     """
-    return to_declared_columns(_all_versions(warehouse, dimension.name, dimension.history_table), dimension)
+    return to_declared_columns(_all_versions(warehouse, dimension.name, dimension.closed_suffix), dimension)
 
 
 def null_limit_sql(column: str, value: str, open_ends: Sequence[str]) -> str:
@@ -362,9 +367,9 @@ def _state() -> Column:
 
 def versions_source(warehouse: Warehouse, table: QueriedTable) -> str:
     """Return the SQL of the table of a dimension, or of its two tables as one."""
-    if not table.history_table:
+    if not table.closed_suffix:
         return warehouse.table(table.name).identifier
-    return versions_query(warehouse, table.name, table_versions(warehouse, table.name))
+    return versions_query(warehouse, table.name, table_versions(warehouse, table.name + table.closed_suffix))
 
 
 def keys_query(warehouse: Warehouse, table: QueriedTable, source: str, columns: Collection[str]) -> str:

@@ -9,7 +9,13 @@ from itertools import combinations
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
+from scd_pipeline.declaration.tables import (
+    CLOSED_SUFFIXES,
+    KEYS_SUFFIX,
+    LOG_SUFFIX,
+    table_names,
+    without_closed_suffix,
+)
 from scd_pipeline.delta.history_table import table_versions, versions_query
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -87,8 +93,8 @@ def register(
     ready = _ready_views(warehouse, tables, facts, query if requested is None else " ".join(requested))
     views_by_name = {view.name: view for view in ready}
     selected = _names(tables, ready, query) if requested is None else requested
-    pairs = _dimensions([name for name in tables if name in selected], HISTORY_SUFFIX)
-    pinned = {table: version for name in pairs for table, version in table_versions(warehouse, name).items()}
+    closed = [name for name in tables if name in selected and without_closed_suffix(name) in {*tables} - {name}]
+    pinned = {table: version for name in closed for table, version in table_versions(warehouse, name).items()}
     for name in selected:
         if name in views_by_name:  # a key list of an earlier release has the name of a view
             views_by_name[name].create(warehouse, is_temporary=True)
@@ -169,7 +175,7 @@ def _names(tables: Sequence[str], ready: Sequence[View], query: str | None = Non
 def _declared_names(listed: Sequence[str], requested: Sequence[str], facts: Sequence[Fact]) -> list[str]:
     """Return listed tables by their declared names, which their commits have: Spark's catalog lists lower case."""
     names = {*requested, *(name for fact in facts for name in (fact.name, *(d.name for d in fact.dimensions)))}
-    declared = {table.casefold(): table for name in names for table in table_names(name, has_history=True)}
+    declared = {table.casefold(): table for name in names for table in table_names(name, CLOSED_SUFFIXES)}
     return sorted(declared.get(name.casefold(), name) for name in listed)
 
 
@@ -224,15 +230,15 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
     """
     as_of, stored_table = f"{table.name}_as_of", warehouse.table(table.name)
     columns, source, current_source = stored_table.columns(), stored_table.identifier, stored_table.identifier
-    if table.history_table:
-        pair = table_versions(warehouse, table.name)
+    if table.closed_suffix:
+        pair = table_versions(warehouse, table.name + table.closed_suffix)
         source = versions_query(warehouse, table.name, pair)
         current_source = f"{stored_table.identifier} VERSION AS OF {pair[table.name]}"
     current = table.is_current(columns)
     now, then = (table.exists_at(columns, time) for time in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
     every_version = View(table.name + VERSIONS_SUFFIX, _versions(source, table, columns, "true"))
     return [
-        *([every_version] if table.history_table else []),
+        *([every_version] if table.closed_suffix else []),
         View(f"{table.name}_current", _versions(current_source, table, columns, current)),
         View(f"{table.name}_in_force", _versions(source, table, columns, now)),
         View(as_of, _versions(source, table, columns, then), "`at` TIMESTAMP"),

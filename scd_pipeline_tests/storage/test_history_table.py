@@ -6,8 +6,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -23,7 +22,6 @@ from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Sna
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta import history_table
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.delta_operations import ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import ConflictError, ForeignCommitError, HighWaterMarkError
@@ -35,6 +33,7 @@ from scd_pipeline.operations.maintenance import RENEWED_AFTER, maintain
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, snapshot
+from scd_pipeline_tests.storage.two_tables import Killed, between_the_commits, kill, records
 from scd_pipeline_tests.text_tables import assert_same_rows, parse
 
 SPLIT = replace(CUSTOMER, history_table=True)
@@ -60,10 +59,6 @@ ROME = """
 """
 
 
-class Killed(BaseException):
-    """Represents the end of the process."""
-
-
 @pytest.fixture
 def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
     """An empty warehouse."""
@@ -75,19 +70,6 @@ def in_rome(opened: Warehouse) -> Warehouse:
     """A warehouse with one customer in two tables, in Rome since January."""
     load(opened, SPLIT, [snapshot(1, {"a": "Rome"})])
     return opened
-
-
-def records(rows: DataFrame) -> list[dict[str, Any]]:
-    """The rows, with windows as dates."""
-    return [
-        {
-            "id": row["id"],
-            "city": row["city"],
-            "from": row["effective_from"].replace(tzinfo=None),
-            "to": row["effective_to"] and row["effective_to"].replace(tzinfo=None),
-        }
-        for row in rows.toArrow().to_pylist()
-    ]
 
 
 def versions(warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -111,31 +93,6 @@ def versions_in_sql(warehouse: Warehouse) -> list[dict[str, Any]]:
     parts = warehouse.spark.sql(f"SELECT {names} FROM dim_customer UNION ALL SELECT {names} FROM dim_customer_history")
     assert sorted(whole.select("customer_key", "id", "city").collect()) == sorted(parts.collect())
     return records(whole)
-
-
-@contextmanager
-def between_the_commits(action: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Perform an action after the load in the block has committed to the history, and before it does to its dimension.
-
-    `action` is called right before each write of the dimension's table.
-    """
-
-    def paused(write: Callable[..., PipelineCommit]) -> Callable[..., PipelineCommit]:
-        def call(table: Table, *arguments: Any, **options: Any) -> PipelineCommit:
-            if table.name == SPLIT.name:
-                action()
-            return write(table, *arguments, **options)
-
-        return call
-
-    with monkeypatch.context() as patched:
-        for name in ("append", "merge"):
-            patched.setattr(Table, name, paused(getattr(Table, name)))
-        yield
-
-
-def kill() -> None:
-    raise Killed
 
 
 @pytest.mark.slow(30)
@@ -487,7 +444,7 @@ def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     now = datetime.now(timezone.utc)
     maintain(in_rome, SPLIT.table_names, now=now)
     assert in_rome.table(HISTORY).read().count() == 1
-    assert history_table.table_versions(in_rome, SPLIT.name)[HISTORY] == in_rome.table(HISTORY).last_commit().newest
+    assert history_table.table_versions(in_rome, HISTORY)[HISTORY] == in_rome.table(HISTORY).last_commit().newest
     results = maintain(in_rome, SPLIT.table_names, now=now + RENEWED_AFTER + timedelta(days=1))
     assert {result.table for result in results if result.renewed} >= {SPLIT.name, HISTORY}
     assert_same_rows(AFTER_ROME, versions(in_rome))

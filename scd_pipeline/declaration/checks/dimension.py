@@ -472,6 +472,17 @@ def _check_history_table(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add("NOT_APPLICABLE", "history_table", NO_VERSIONS, "remove it")
 
 
+def _check_archive(errors: ErrorCollector, draft: Dimension) -> None:
+    if draft.archive_after_years is None:
+        return
+    if lacks_windows(errors, draft):
+        errors.add("NOT_APPLICABLE", "archive_after_years", NO_VERSIONS, "remove it")
+    elif draft.history_table:
+        problem = "the history table has every closed version already"
+        fix = "remove it, or remove `history_table`, which only a new table can have"
+        errors.add("CONFLICTING_OPTIONS", "archive_after_years", problem, fix)
+
+
 def _check_history_columns(errors: ErrorCollector, draft: Dimension) -> None:
     errors.choice("history_columns", draft.history_columns, ("all", "changing"))
     if draft.history_columns != "changing" or errors.has("history_columns"):
@@ -615,6 +626,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_surrogate,
     _check_history_table,
     _check_history_columns,
+    _check_archive,
     _check_regulated,
     _check_single_type,
     _check_rapid_change_limit,

@@ -1,4 +1,4 @@
-"""Checks of sign-offs, expected values, the retention of the audit, and table properties."""
+"""Checks of sign-offs, expected values, numbers of years, and table properties."""
 
 from __future__ import annotations
 
@@ -36,13 +36,17 @@ def check_governance(errors: ErrorCollector, draft: Dimension) -> None:
         _check_expected_value(errors, field_path("expected_values", name), expected)
     if draft.expected_values and lacks_windows(errors, draft):
         errors.add("NOT_APPLICABLE", "expected_values", NO_VERSIONS, "remove it")
-    years: Any = draft.audit_retention_years
-    if years is not None and not (isinstance(years, int) and years >= 1):
-        problem = f"{short_repr(years)} is not a whole number of at least 1"
-        errors.add("OUT_OF_RANGE", "audit_retention_years", problem, "give the number of years, such as 7")
+    for option in ("audit_retention_years", "archive_after_years"):
+        _check_years(errors, option, getattr(draft, option))
     if draft.product_card and not _LINK.fullmatch(draft.product_card):
         problem = f"{short_repr(draft.product_card)} is not an address"
         errors.add("INVALID_LINK", "product_card", problem, "write one that begins with https:// or http://")
+
+
+def _check_years(errors: ErrorCollector, option: str, years: Any) -> None:
+    if years is not None and not (isinstance(years, int) and years >= 1):
+        problem = f"{short_repr(years)} is not a whole number of at least 1"
+        errors.add("OUT_OF_RANGE", option, problem, "give the number of years, such as 7")
 
 
 def check_table_properties(errors: ErrorCollector, draft: Dimension) -> None:

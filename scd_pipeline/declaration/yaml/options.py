@@ -164,6 +164,7 @@ DIMENSION: Options = {
     "expected_values": Kind.SECTION,
     "table_properties": Kind.SECTION,
     "history_table_properties": Kind.SECTION,
+    "archive_after_years": Kind.NUMBER,
 }
 ROLE: Options = {"dimension": Kind.TEXT, "key": Kind.NAMES}
 FACT: Options = {

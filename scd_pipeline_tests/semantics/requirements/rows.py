@@ -25,8 +25,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
     "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, 25, *range(27, 33), 34, 35)),
-        f"H{number}" for number in (*range(8, 13), 14, 15, 17, 23, *range(28, 32), 34, 35)
-    ),
 }
 
 ROWS: dict[str, str] = {

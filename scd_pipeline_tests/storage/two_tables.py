@@ -1,0 +1,56 @@
+"""What tests share of a dimension with versions in two tables: its rows, and what happens between its two commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.table import Table
+from scd_pipeline_tests.storage.customers import CUSTOMER
+
+
+class Killed(BaseException):
+    """Represents the end of the process."""
+
+
+def kill() -> None:
+    raise Killed
+
+
+def records(rows: DataFrame) -> list[dict[str, Any]]:
+    """The rows, with windows as dates."""
+    return [
+        {
+            "id": row["id"],
+            "city": row["city"],
+            "from": row["effective_from"].replace(tzinfo=None),
+            "to": row["effective_to"] and row["effective_to"].replace(tzinfo=None),
+        }
+        for row in rows.toArrow().to_pylist()
+    ]
+
+
+@contextmanager
+def between_the_commits(action: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Perform an action after the writer in the block has committed to the second table, and before it does to its own.
+
+    `action` is called right before each write of the dimension's table.
+    """
+
+    def paused(write: Callable[..., PipelineCommit]) -> Callable[..., PipelineCommit]:
+        def call(table: Table, *arguments: Any, **options: Any) -> PipelineCommit:
+            if table.name == CUSTOMER.name:
+                action()
+            return write(table, *arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for name in ("append", "replace", "merge"):
+            patched.setattr(Table, name, paused(getattr(Table, name)))
+        yield
