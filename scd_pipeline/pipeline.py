@@ -23,7 +23,7 @@ from scd_pipeline.instants import to_instant
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult, load, plan
-from scd_pipeline.operations import check, repair, status
+from scd_pipeline.operations import archive, check, repair, status
 from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
@@ -65,7 +65,8 @@ class Pipeline:
             commands of `scd` share, which is started if it does not run.
         schema: The schema of the session's catalog that has the tables, such as `sales` or `main.sales`; by default
             they are in the folder.
-        schemas: Other schemas for some kinds of tables: `changes`, `audit`, `history`; and for the view `keys`.
+        schemas: Other schemas for some kinds of tables: `changes`, `audit`, `history`, `archive`; and for the view
+            `keys`.
 
     Raises:
         SetupError: Java, jars or a server are missing, or the session's time zone is not UTC.
@@ -487,6 +488,50 @@ class Pipeline:
             raise UsageError("NOT_A_DIMENSION", "repair", value=short_repr(dimension))
         run = repair_without_log if without_log else repair.repair
         result = run(self.warehouse, dimension, now=time, actor=actor, reason=reason, run_id=run_id, dry_run=dry_run)
+        if result.commit is not None:
+            queries.create_views(self.warehouse, [dimension.name], on_failure=_log.warning)
+        return result
+
+    def archive(
+        self,
+        dimension: Dimension,
+        *,
+        by: str,
+        reason: str,
+        closed_before: Time | None = None,
+        now: Time | None = None,
+        run_id: str = "",
+    ) -> archive.ArchiveResult:
+        """Move old closed versions of a dimension to its archive; queries and views read the archive too.
+
+        Args:
+            dimension: The declaration.
+            by: The person or program that archives, for the metadata of the commit.
+            reason: The reason, for the metadata of the commit.
+            closed_before: The time before which the moved versions ended; by default `archive_after_years` of the
+                declaration before `now`.
+            now: The current time by default.
+            run_id: An id of this run, which is stored with its commits.
+
+        Returns:
+            The number of moved versions, and the commit.
+
+        Raises:
+            ScdError: As `operations.archive.archive`.
+            UsageError: An argument has a value that cannot be used.
+        """
+        if not isinstance(dimension, Dimension):
+            raise UsageError("NOT_A_DIMENSION", "archive", value=short_repr(dimension))
+        current = datetime.now(timezone.utc) if now is None else _time("now", now)
+        time = archive.archive_time(dimension, closed_before, now=current)
+        result = archive.archive(
+            self.warehouse,
+            dimension,
+            closed_before=time,
+            by=_text("by", by),
+            reason=_text("reason", reason),
+            run_id=run_id,
+        )
         if result.commit is not None:
             queries.create_views(self.warehouse, [dimension.name], on_failure=_log.warning)
         return result

@@ -25,7 +25,15 @@ from scd_pipeline.exit_codes import ExitCode
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Load": (loads.load, loads.plan),
     "Query": (queries.as_of, queries.history, queries.audit, queries.bad_rows, queries.sql, timed.log),
-    "Operate": (health.status, health.check, checklist.checklist, health.repair, machine.dev, machine.server),
+    "Operate": (
+        health.status,
+        health.check,
+        checklist.checklist,
+        health.repair,
+        health.archive,
+        machine.dev,
+        machine.server,
+    ),
     "Set up": (machine.setup, machine.doctor, project.init, project.json_schema, project.completion, project.version),
 }
 

@@ -1,4 +1,4 @@
-"""The commands that watch over the tables: check, repair and status."""
+"""The commands that watch over the tables: archive, check, repair and status."""
 
 from __future__ import annotations
 
@@ -131,6 +131,35 @@ def repair(
         counts, state = row_summary(result.row_counts), f"table version {result.table_version}"
     _summarize(f"{declared.name}: {counts or 'no row differs'}; {state}", output)
     return ExitCode.DONE
+
+
+@click.command()
+@click.argument("dimension", metavar="DIMENSION", shell_complete=complete_tables)
+@click.option(
+    "--closed-before",
+    default="",
+    metavar="TIME",
+    help="Time before which the moved versions ended  [default: `archive_after_years` of the declaration ago].",
+)
+@click.option("--by", required=True, metavar="NAME", help="Person who archives, for the metadata of the commit.")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason, for the metadata of the commit.")
+@with_settings
+def archive(settings: Settings, *, dimension: str, closed_before: str, by: str, reason: str) -> None:
+    """Move old closed versions of a dimension to its archive.
+
+    Queries and views read the archive too: their results do not change.
+    """
+    from scd_pipeline.operations.archive import archive as move
+    from scd_pipeline.operations.archive import archive_time
+    from scd_pipeline.queries import create_views
+
+    declared = settings.declared_dimension(dimension)
+    time = archive_time(declared, closed_before or None, now=datetime.now(timezone.utc))
+    with settings.open(quick=False) as warehouse, progress(f"archiving versions of {declared.name}"):
+        result = move(warehouse, declared, closed_before=time, by=by, reason=reason)
+        if result.commit is not None:
+            create_views(warehouse, [declared.name], settings.declared_facts(dimension), on_failure=warn)
+    print(result)
 
 
 def _user_name() -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field, field_validator
 
+from scd_pipeline.components.archive import archive_job
 from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.automation import automation_sensor, never_requested, with_automation
@@ -26,7 +27,7 @@ from scd_pipeline.components.timed_tables import timed_table_asset, timed_table_
 from scd_pipeline.declaration import Declarations, Dimension, Fact, TimedTable, read_declarations
 from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.load.retry import Retry
-from scd_pipeline.operations.dagster_names import check_job_name, dagster_name
+from scd_pipeline.operations.dagster_names import archive_op_name, check_job_name, dagster_name
 
 _log = logging.getLogger("scd_pipeline")
 _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
@@ -82,9 +83,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     log_maintenance_cron: str = Field(
         default="0 4 1 * *",
         description=(
-            "Cron expression for OPTIMIZE and VACUUM of the tables that loads mostly append to: change logs, audits "
-            "and history tables."
+            "Cron expression for OPTIMIZE and VACUUM of the tables that loads mostly append to: change logs, audits, "
+            "history tables and archives."
         ),
+    )
+    archive_cron: str = Field(
+        default="0 2 1 * *",
+        description="Cron expression for archive runs of the dimensions that declare `archive_after_years`.",
     )
     status: str | None = Field(
         default=None,
@@ -217,6 +222,11 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
                 timezone=self.timezone,
             ),
         ]
+        jobs: list[Any] = [job, check_job, maintenance]
+        if isinstance(table, Dimension) and table.archive_after_years is not None:
+            archive = archive_job(table, facts)
+            jobs.append(archive)
+            schedules.append(self._schedule(f"{archive_op_name(table.name)}_schedule", archive, self.archive_cron))
         sensors: list[Any] = [arrival_sensor(dimension, job)]
         if dimension.has_windows:
             sensors.append(backfill_sensor(dimension))
@@ -225,7 +235,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         return dg.Definitions(
             assets=[assets],
             asset_checks=checks,
-            jobs=[job, check_job, maintenance],
+            jobs=jobs,
             schedules=schedules,
             sensors=sensors,
         )

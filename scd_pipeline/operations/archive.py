@@ -7,8 +7,9 @@ that changes an archived version moves it back by the commit that changes it.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,10 +26,12 @@ from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.expressions import col, timestamp_literal
 from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.keys import RESERVED_KEYS
+from scd_pipeline.instants import to_instant, to_utc
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.state import StoredState, read_state
 from scd_pipeline.operations.maintenance import repeat_of
+from scd_pipeline.texts import pluralize, short_repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +50,32 @@ class ArchiveResult:
     moved: int = 0
     commit: PipelineCommit | None = None
 
+    def __str__(self) -> str:
+        time = self.closed_before.isoformat()
+        state = "nothing was written" if self.commit is None else f"table version {self.commit.table_version}"
+        return f"{self.table}: moved {pluralize(self.moved, 'version')} closed before {time} to the archive; {state}"
 
-def declared_time(dimension: Dimension, now: datetime) -> datetime:
-    """Return the time before which versions are archived by the declaration, the declared number of years before `now`.
 
-    It is the last day of February where that year lacks the 29th.
+def archive_time(dimension: Dimension, closed_before: str | date | datetime | None, *, now: datetime) -> datetime:
+    """Return the time before which archived versions ended.
+
+    Args:
+        dimension: The declaration.
+        closed_before: The time in any accepted form, in UTC without a zone; None for the declared number of years
+            before `now`, on the 28th of February where that year lacks the 29th.
+        now: The current time.
 
     Raises:
-        UsageError: The dimension declares no archive.
+        UsageError: The dimension declares no archive, or `closed_before` is not a time.
     """
     _require_archive(dimension)
-    year = now.year - (dimension.archive_after_years or 0)
-    try:
-        return now.replace(year=year)
-    except ValueError:
-        return now.replace(year=year, day=28)
+    if closed_before is None:
+        year = max(now.year - (dimension.archive_after_years or 0), 1)
+        return now.replace(year=year, day=min(now.day, monthrange(year, now.month)[1]))
+    time = to_instant(closed_before)
+    if time is None:
+        raise UsageError("NOT_A_TIME", "closed_before", value=short_repr(closed_before))
+    return time
 
 
 def archive(
@@ -80,7 +94,7 @@ def archive(
     appended to, and not read. Without a version to move, nothing is written.
 
     Args:
-        closed_before: The time. A version that ended exactly then is not moved.
+        closed_before: The time, in UTC without a zone. A version that ended exactly then is not moved.
         by: The person or program that archives, for the metadata of the commit.
         reason: The reason, for the metadata of the commit.
         run_id: The run, for the commits.
@@ -95,6 +109,7 @@ def archive(
     for argument, text in (("by", by), ("reason", reason)):
         if not text.strip():
             raise UsageError("ARCHIVE_NOT_EXPLAINED", dimension.name, argument=argument)
+    closed_before = to_utc(closed_before)
     archiving = Archiving(closed_before.isoformat(), by, reason)
 
     def attempt() -> ArchiveResult:

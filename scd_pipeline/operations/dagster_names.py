@@ -30,6 +30,16 @@ def maintenance_job_name(table: str) -> str:
     return f"{maintenance_op_name(table)}_job"
 
 
+def archive_op_name(table: str) -> str:
+    """Return the name of the op that archives versions of a dimension."""
+    return f"archive_{dagster_name(table)}"
+
+
+def archive_job_name(table: str) -> str:
+    """Return the name of the job of the archive op."""
+    return f"{archive_op_name(table)}_job"
+
+
 def check_job_name(table: str) -> str:
     """Return the name of the job that checks the stored tables of a dimension or a fact."""
     return f"check_{dagster_name(table)}_job"

@@ -23,9 +23,10 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history import narrowing
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult, ingest_and_apply
+from scd_pipeline.operations.archive import archive
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.engine import declaration, delivery
-from scd_pipeline_tests.scenarios import Scenario, Shape
+from scd_pipeline_tests.scenarios import DAY, START, Scenario, Shape
 from scd_pipeline_tests.servers import several_partitions
 
 Record = dict[str, Any]
@@ -70,7 +71,8 @@ class ScenarioWarehouse:
 
     `files` holds their deliveries; warehouses of the same scenarios may share it. `done` are the results of the loads;
     `repeats` pairs a load with the next one, of the same deliveries. With `history_columns`, the closed versions are in
-    a table of their own, if the dimension has windows.
+    a table of their own, if the dimension has windows. With `archives`, such a dimension has an archive, and versions
+    are moved to it after each load.
     """
 
     spark: SparkSession
@@ -78,8 +80,10 @@ class ScenarioWarehouse:
     scenarios: Sequence[Scenario]
     files: Path
     history_columns: Literal["all", "changing"] | None = None
+    archives: bool = False
     done: list[LoadResult] = field(default_factory=list)
     repeats: list[tuple[LoadResult, LoadResult]] = field(default_factory=list)
+    archived: int = 0
 
     def __post_init__(self) -> None:
         self.files.mkdir(parents=True, exist_ok=True)
@@ -95,6 +99,8 @@ class ScenarioWarehouse:
 
     def _declared(self, dim: o.Dim) -> Dimension:
         declared = declaration(self.shape, dim)
+        if self.archives and declared.has_windows:
+            return replace(declared, archive_after_years=1)
         if self.history_columns is None or not declared.has_windows:
             return declared
         columns = self.history_columns if declared.common_columns else "all"
@@ -118,6 +124,13 @@ class ScenarioWarehouse:
         deliveries, limit = self.deliveries(batches), 20_000 if len(self.done) % 3 == 2 else 0
         with patch.object(narrowing, "NARROWED_FROM", limit):
             self.done.append(ingest_and_apply(self.warehouse, dimension, deliveries, retry=Retry(attempts=1)))
+        if dimension.archive_after_years is not None and self.warehouse.table(dimension.name).exists():
+            self._archive(dimension)
+
+    def _archive(self, dimension: Dimension) -> None:
+        """Archive versions that ended before a time among those of the scenarios, which is drawn for the load."""
+        time = START + random.Random(len(self.done)).randrange(1, 12) * DAY
+        self.archived += archive(self.warehouse, dimension, closed_before=time, by="scenarios", reason="test").moved
 
     def _repeat(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
         before = self.done[-1]
@@ -128,7 +141,7 @@ class ScenarioWarehouse:
         return [delivery(batch, self.shape, self.files) for batch in batches]
 
     def rows(self) -> list[Record]:
-        """The current rows of the dimension's table, and of its history table."""
+        """The current rows of the dimension's table, and of its history table or archive."""
         newest = newest_versions(self.warehouse, self.dimension.name)
         return records(newest.rows) if newest is not None else []
 
@@ -160,12 +173,14 @@ class Site:
         files: Path | None = None,
         *,
         history_columns: Literal["all", "changing"] | None = None,
+        archives: bool = False,
     ) -> Iterator[ScenarioWarehouse]:
         """Open an empty warehouse, whose folder is removed at the end; deliveries in `files` stay."""
         self.used += 1
         folder = self.folder / f"warehouse_{self.used}"
         try:
-            opened = ScenarioWarehouse(self.spark, folder, scenarios, files or folder / "landing", history_columns)
+            landing = files or folder / "landing"
+            opened = ScenarioWarehouse(self.spark, folder, scenarios, landing, history_columns, archives)
             opened.warehouse.capabilities = self.warehouse.capabilities
             with several_partitions(self.spark):
                 yield opened

@@ -14,7 +14,16 @@ from pyspark.sql import SparkSession
 from scd_pipeline_tests import scenarios as s
 from scd_pipeline_tests.generative.comparison import differences, expected
 from scd_pipeline_tests.generative.journal import ROOT, code
-from scd_pipeline_tests.generative.scenario_warehouse import DOUBLE, ORDER, PASS, ScenarioWarehouse, Site, Way
+from scd_pipeline_tests.generative.scenario_warehouse import (
+    DOUBLE,
+    HALVES,
+    ORDER,
+    PASS,
+    ScenarioWarehouse,
+    Site,
+    Way,
+)
+from scd_pipeline_tests.semantics.specification import requirement
 
 QUICK = 10
 COMPARED = (*s.COMPARED_SHAPES, *s.DELETED_SHAPES)
@@ -61,6 +70,19 @@ def test_two_tables_agree_with_the_oracle(
     with site.open(scenarios, history_columns=columns) as opened:
         opened.load(way)
         assert not differences(opened, expected(scenarios))
+
+
+@pytest.mark.slow(60)
+@requirement("H36")
+@pytest.mark.rule("S42")
+@pytest.mark.parametrize("shape", s.SHAPES, ids=lambda shape: shape.name)
+def test_archive_runs_between_the_loads_agree_with_the_oracle(site: Site, shape: s.Shape) -> None:
+    """S14, S42: the table and the archive have the rows of one table, whenever versions were archived."""
+    scenarios = s.scenarios_of(shape, range(SEED, SEED + QUICK))
+    with site.open(scenarios, archives=True) as opened:
+        opened.load(HALVES)
+        assert not differences(opened, expected(scenarios))
+        assert (opened.archived > 0) == opened.dimension.has_windows
 
 
 @pytest.mark.slow

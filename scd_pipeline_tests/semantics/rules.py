@@ -41,6 +41,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Facts": ("S23", "S24", "S25"),
     "Bad input": ("S26", "S27", "S28"),
     "Start of history, sources, erasure and platform": ("S29", "S30", "S31", "S32"),
+    "Histories of existing tables": ("S42",),
 }
 
 RULES: dict[str, Rule] = {
@@ -636,6 +637,27 @@ RULES: dict[str, Rule] = {
         (
             "Before a session first uses `replaceUsing`, the stored result is compared with the versions of Spark and "
             "Delta that one of the session's commits names. If they differ, the probe is repeated.",
+        ),
+    ),
+    "S42": Rule(
+        "Archive",
+        """
+        With `archive_after_years`, closed versions that ended before a given time can be moved to
+        `<dimension>_archive`. Each version is in exactly one of the two tables for every query and view of this
+        package, at any moment: while versions are moved, and after a run that was killed. The audit, the facts and the
+        surrogate keys do not change. A load that changes an archived version moves it back in the commit that changes
+        it.
+        """,
+        (
+            "A version that ended exactly at the given time is not moved. Current versions and reserved members never "
+            "are.",
+            "The commit of the dimension's table records who moved versions, why, and up to which time. A run without "
+            "versions to move writes nothing.",
+            "An archive can be declared for a new table and for an existing one. The option cannot be removed as long "
+            "as the tables exist, and a dimension with a history table (S11) cannot have it.",
+            "A value that every version has, as one of type 1, moves the archived versions of its entity back when it "
+            "changes. The next archive run moves them again.",
+            "If the dimension's table is dropped, a load rebuilds all versions in it, and empties the archive.",
         ),
     ),
 }

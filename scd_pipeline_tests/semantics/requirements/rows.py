@@ -24,7 +24,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in (*range(1, 27), 28, 29)),
-    "Histories of base tables": tuple(f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, 25, *range(27, 33), 34, 35)),
+    "Histories of base tables": tuple(
+        f"H{number}" for number in (*range(8, 13), *range(14, 18), 23, 25, *range(27, 33), *range(34, 37))
+    ),
 }
 
 ROWS: dict[str, str] = {
@@ -458,6 +460,10 @@ ROWS: dict[str, str] = {
         "closes the version of its entity, as if the base lacked it, and counts for the retire guard. NULL is no flag."
     ),
     "H35": "The state as of a time, as known now and as it was known before the second run.",
+    "H36": (
+        "Closed versions over the declared age are in an archive, also those of an existing table: reads as of any "
+        "time and the facts are as before, whenever a run is killed and whoever reads during it."
+    ),
 }
 
 NO_TABLE: dict[str, str] = {
