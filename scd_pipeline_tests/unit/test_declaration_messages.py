@@ -42,6 +42,8 @@ placeholder of both kinds: 'b' is in `not_provided_values` too; keep one: no val
 retired but not missing: a retired attribute is no longer read; remove either `missing` or `retired`
 required and NULL where missing: a required attribute cannot become NULL; remove either `missing` or `required`
 deleted_at removed: the rows of deleted entities are removed; write `deleted_rows: keep`, or remove it
+archive of a history table: the history table has every closed version already; remove it, or remove `history_table`,
+  which only a new table can have
 column both: has both `from` and `expression`; keep one: the expression may name any column
 partition and versions: excludes `partition`; keep the one that distinguishes its deliveries
 effective_at with a format: has other options than `expression`; write `effective_at_format` beside it
@@ -116,7 +118,7 @@ product card: 'wiki/customers' is not an address; write one that begins with htt
 attribute name underscore: '_email' cannot be a name; <a name's rule>
 former name bad: 'a,b' cannot be a name; <a name's rule>
 table name: 'dim-customer' cannot be the name of a table; write letters, digits and `_`, beginning with a letter, and
-  not ending with _changes, _audit, _keys or _history
+  not ending with _changes, _audit, _keys, _history or _archive
 surrogate key name: '_key' cannot be a name; <a name's rule>
 label as a number: 1 cannot be a label; write a text
 group: 'sales team' cannot be a group; write letters, digits and `_`

@@ -99,6 +99,22 @@ def test_a_table_of_another_program_has_no_declaration() -> None:
     assert StoredDeclaration.from_properties({"delta.appendOnly": "true"}) is None
 
 
+def test_an_archive_can_be_added_and_have_another_age_but_not_be_removed() -> None:
+    whole = Dimension("dim_x", "id", {"city": 2}, Source("crm", feed="x_{date}.csv"))
+    archived = replace(whole, archive_after_years=7)
+    require_same_declaration(archived, StoredDeclaration.from_dimension(whole))
+    stored = StoredDeclaration.from_json(StoredDeclaration.from_dimension(archived).to_json())
+    require_same_declaration(replace(archived, archive_after_years=10), stored)
+    with pytest.raises(DeclarationError) as caught:
+        require_same_declaration(whole, stored)
+    (error,) = caught.value.errors
+    assert (error.code, error.field) == ("TABLE_DIFFERS", "archive_after_years")
+    assert error.problem == "the table has the archive dim_x_archive, without which readers would lack versions"
+    assert error.fix == (
+        "declare it again; or drop dim_x and dim_x_archive: a load rebuilds one table with all versions"
+    )
+
+
 DIFFERENCES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     # the attributes of the table, the declared attributes, and the field and the code of the error
     "undeclared attribute": ({"email": 1, "city": 2}, {"email": 1}, "attributes.city", "TABLE_HAS_ATTRIBUTE"),

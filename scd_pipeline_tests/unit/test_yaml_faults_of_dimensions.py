@@ -200,6 +200,18 @@ SNAPSHOT | attributes: | audit_retention_years: 7.5\nattributes:
 SNAPSHOT | attributes: | audit_retention_years: 7 years\nattributes:
 6 | audit_retention_years | INVALID_KIND
 
+# archive after parts of a year
+SNAPSHOT | attributes: | archive_after_years: 0.5\nattributes:
+6 | archive_after_years | OUT_OF_RANGE
+
+# archive without windows
+FLAT | attributes: | archive_after_years: 7\nattributes:
+5 | archive_after_years | NOT_APPLICABLE
+
+# archive of a history table
+SNAPSHOT | attributes: | history_table: true\narchive_after_years: 7\nattributes:
+7 | archive_after_years | CONFLICTING_OPTIONS
+
 # product card
 SNAPSHOT | attributes: | product_card: wiki/customers\nattributes:
 6 | product_card | INVALID_LINK

@@ -55,6 +55,7 @@ sign_offs:
   business: {by: Ann Lee, date: 2024-01-31}
   compliance: {by: Audit team, date: "2024-02-29"}
 audit_retention_years: 7
+archive_after_years: 10
 product_card: https://wiki.example.com/customers
 expected_values:
   customers_of_oslo: {as_of: 2020-06-30, expression: "count_if(city = 'OSLO')", value: 42}
@@ -191,6 +192,7 @@ def long_in_python() -> Dimension:
             "compliance": SignOff("Audit team", "2024-02-29"),
         },
         audit_retention_years=7,
+        archive_after_years=10,
         product_card="https://wiki.example.com/customers",
         expected_values={"customers_of_oslo": ExpectedValue(date(2020, 6, 30), "count_if(city = 'OSLO')", 42)},
         table_properties={"delta.enableChangeDataFeed": True, "delta.logRetentionDuration": "interval 60 days"},

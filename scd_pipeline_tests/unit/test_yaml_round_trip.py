@@ -167,6 +167,7 @@ def dimensions(draw: st.DrawFn) -> Dimension:
     )
     if any(part.opens_versions for part in parts.values()):
         options |= draw(given_some(expected_values=st.dictionaries(TEXT, EXPECTED_VALUES, max_size=2)))
+        options |= draw(given_some(archive_after_years=st.integers(1, 10)))
         options |= draw(given_some(begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES))))
     else:
         options |= draw(st.sampled_from([{}, {"deleted_at": True}, {"deleted_rows": "remove"}]))
