@@ -68,7 +68,7 @@ def _declared_properties(dimension: Dimension) -> dict[str, str]:
 
 
 def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
-    """Set the declared properties of the history table or the archive, if it lacks them, and its statistics.
+    """Set the declared properties of the history table or the archive, if it exists without them, and its statistics.
 
     Raises:
         ConflictError: Another writer changed the table first.
@@ -76,7 +76,8 @@ def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
     """
     table = warehouse.writable(dimension.name + dimension.closed_suffix)
     expected = {**history_properties(dimension), **history_statistics(dimension)}
-    if not has_properties(table.properties(), expected):
+    properties = table.properties()
+    if properties and not has_properties(properties, expected):
         table.set_properties(expected)
 
 
@@ -105,7 +106,8 @@ def newest_versions(
     recorded = closed_marks(newest.commit)
     if not recorded:
         return AllVersions(newest.commit, newest.rows, newest.rows)
-    table = warehouse.table(*recorded)
+    (closed_table,) = recorded
+    table = warehouse.table(closed_table)
     history = table.last_commit_or_zero()
     closed = table.read(_recorded_version(warehouse, newest.commit, history))
     rows = newest.rows.union(_with_columns(closed, newest.rows))

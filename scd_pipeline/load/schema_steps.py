@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
 from scd_pipeline.delta.history_table import history_properties, history_statistics, set_history_properties
 from scd_pipeline.delta.schema import (
@@ -96,11 +95,18 @@ def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[Sc
 
 
 def _history_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
-    if not dimension.closed_suffix:
-        return []
+    if dimension.history_table:
+        return _closed_table_steps(dimension, existing, f"The closed versions of {dimension.name}")
+    return archive_steps(dimension, existing) if existing else []
+
+
+def archive_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
+    """Return the steps of the archive, which the first archive run creates: it may have no row for years."""
+    return _closed_table_steps(dimension, existing, f"The archived versions of {dimension.name}")
+
+
+def _closed_table_steps(dimension: Dimension, existing: Collection[str], description: str) -> list[SchemaStep]:
     properties = {**history_properties(dimension), **history_statistics(dimension)}
-    kind = "archived" if dimension.closed_suffix == ARCHIVE_SUFFIX else "closed"
-    description = f"The {kind} versions of {dimension.name}"
     return _version_steps(dimension, dimension.name + dimension.closed_suffix, existing, properties, description)
 
 

@@ -28,7 +28,7 @@ from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.instants import to_instant, to_utc
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
-from scd_pipeline.load.schema_steps import execute_steps, schema_steps
+from scd_pipeline.load.schema_steps import archive_steps, execute_steps, schema_steps
 from scd_pipeline.load.state import StoredState, read_state
 from scd_pipeline.operations.maintenance import repeat_of
 from scd_pipeline.texts import pluralize, short_repr
@@ -141,6 +141,8 @@ def _prepare(warehouse: Warehouse, state: StoredState) -> tuple[PipelineCommit, 
     """
     dimension = state.dimension
     steps = schema_steps(dimension, state.log, state.columns, state.columns_of_history, state.properties)
+    if not state.columns_of_history:
+        steps += archive_steps(dimension, ())
     execute_steps(warehouse, dimension, steps, state.properties)
     newest = warehouse.table(dimension.name).newest()
     assert newest is not None

@@ -16,12 +16,13 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import COMMIT, CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.column_names import TABLE_COLUMNS
-from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import AUDIT_ID, repair_rows
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
+from scd_pipeline.delta.history_table import closed_marks
 from scd_pipeline.delta.schema import FORMAT, declared_columns, foreign_table_error, require_same_declaration
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import TableVersion
@@ -171,8 +172,9 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
         raise SetupError("TABLE_WITHOUT_LOG", f"table {dimension.name}", table=dimension.name)
     if (declared := StoredDeclaration.from_properties(properties)) is not None:
         require_same_declaration(dimension, declared)
-    names = _tables(dimension.name, declared.closed_suffix if declared else "")
-    newest = {name: warehouse.table(name).newest() for name in names}
+    table = warehouse.table(dimension.name).newest()
+    names = _tables(dimension, set() if table is None else closed_marks(table.commit).keys())
+    newest = {name: table if name == dimension.name else warehouse.table(name).newest() for name in names}
     log = read_log(warehouse, dimension)
     existing = {name: table for name, table in newest.items() if table is not None}
     if missing := sorted(names.keys() - existing.keys()):
@@ -230,12 +232,19 @@ def _unknown_member_rows(warehouse: Warehouse, rows: DataFrame, dimension: Dimen
     return unknown_member(warehouse, dimension).join(stored, key, "left_semi")
 
 
-def _tables(name: str, closed_suffix: str) -> dict[str, Column]:
-    """Return the tables that store versions, in the order of their commits, and which versions each of them stores."""
-    if not closed_suffix:
-        return {name: F.lit(True)}
-    is_in_second = F.col(_IS_ARCHIVED) if closed_suffix == ARCHIVE_SUFFIX else ~F.col(CURRENT_FLAG)
-    return {name + closed_suffix: is_in_second, name: ~is_in_second}
+def _tables(dimension: Dimension, recorded: Collection[str]) -> dict[str, Column]:
+    """Return the tables that store versions, in the order of their commits, and which versions each of them stores.
+
+    An archive that the dimension's table does not record, as after a first archive run that was killed, stores none.
+
+    Args:
+        dimension: The declaration.
+        recorded: The second table that the last commit of the dimension's table records, if any.
+    """
+    name, archive = dimension.name, dimension.name + ARCHIVE_SUFFIX
+    if dimension.history_table:
+        return {name + HISTORY_SUFFIX: ~F.col(CURRENT_FLAG), name: F.col(CURRENT_FLAG)}
+    return {archive: F.col(_IS_ARCHIVED), name: ~F.col(_IS_ARCHIVED)} if archive in recorded else {name: F.lit(True)}
 
 
 def _with_archived_flag(rows: DataFrame, archive: TableVersion | None, dimension: Dimension) -> DataFrame:

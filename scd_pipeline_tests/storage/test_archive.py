@@ -335,10 +335,14 @@ def test_a_load_that_commits_during_a_run_loses_nothing(loaded: Warehouse, monke
 @requirement("H36")
 @pytest.mark.rule("S42", "S35")
 def test_an_archive_can_be_added_to_an_existing_table_and_is_not_forgotten(loaded: Warehouse) -> None:
-    """An empty archive comes with the first load that writes rows; without the option, readers would lack versions."""
-    ingest_and_apply(loaded, CUSTOMER, [feed("two", ("c", 6, "Bari"))])
-    assert loaded.table(ARCHIVE).read().count() == 0
-    assert archive_before(loaded, first_of(4)).moved == 2
+    """The first archive run creates it; without the option, readers would lack versions."""
+    dimension = replace(CUSTOMER, table_properties={"team": "sales"})
+    ingest_and_apply(loaded, dimension, [feed("two", ("c", 6, "Bari"))])
+    assert not loaded.table(ARCHIVE).exists()
+    assert_same_rows(ALL_VERSIONS, [row for row in versions_in_sql(loaded) if row["id"] != "c"])
+    assert violations(loaded) == []
+    assert archive_before(loaded, first_of(4), dimension).moved == 2
+    assert loaded.table(ARCHIVE).properties()["team"] == "sales"
     assert_same_rows(ALL_VERSIONS, [row for row in versions(loaded) if row["id"] != "c"])
     with pytest.raises(DeclarationError) as caught:
         load(loaded, WHOLE)
@@ -355,7 +359,7 @@ def test_a_dropped_table_is_rebuilt_with_every_version(archived: Warehouse, drop
     load(archived, CUSTOMER)
     assert_same_rows(ALL_VERSIONS, versions(archived))
     assert sorted(row["customer_key"] for row in queries.history(archived, CUSTOMER).collect()) == keys
-    assert cities(archived, ARCHIVE) == []
+    assert not archived.table(ARCHIVE).exists() or cities(archived, ARCHIVE) == []
     assert archive_before(archived, first_of(4)).moved == 2
 
 
@@ -466,3 +470,20 @@ def test_an_archive_needs_a_reason_and_a_table(spark: SparkSession, tmp_path: Pa
         with pytest.raises(UsageError) as caught:
             archive(opened, CUSTOMER, **{**arguments, argument: " "})
         assert (caught.value.code, caught.value.details["argument"]) == ("ARCHIVE_NOT_EXPLAINED", argument)
+
+
+@pytest.mark.slow(30)
+@requirement("H36")
+@pytest.mark.rule("S42")
+def test_the_library_archives_by_the_declared_age_or_up_to_a_time(loaded: Warehouse) -> None:
+    pipeline = Pipeline(loaded.path, spark=loaded.spark)
+    result = pipeline.archive(CUSTOMER, by="ann", reason="age", now="2031-03-01")
+    assert str(result) == (
+        "dim_customer: moved 1 version closed before 2024-03-01T00:00:00+00:00 to the archive; "
+        f"table version {loaded.table('dim_customer').newest_version()}"
+    )
+    result = pipeline.archive(CUSTOMER, by="ann", reason="age", closed_before="2024-02-01")
+    assert str(result) == (
+        "dim_customer: moved 0 versions closed before 2024-02-01T00:00:00+00:00 to the archive; nothing was written"
+    )
+    assert_same_rows(ALL_VERSIONS, records(pipeline.history("dim_customer")))
