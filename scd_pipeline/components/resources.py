@@ -112,7 +112,8 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     )
     schemas: dict[str, str] = Field(
         default={},
-        description="Schemas for some kinds of tables: `changes`, `audit`, `keys` or `history` to the schema's name.",
+        description="Schemas for some kinds of tables: `changes`, `audit`, `keys`, `history` or `archive` to the "
+        "schema's name.",
     )
     spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
     _spark: LazyPySparkResource | None = PrivateAttr(default=None)
