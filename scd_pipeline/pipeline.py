@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scd_pipeline import queries
@@ -23,6 +24,7 @@ from scd_pipeline.instants import to_instant
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult, load, plan
+from scd_pipeline.load.timed_deliveries import timed_deliveries
 from scd_pipeline.operations import archive, check, repair, status
 from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.spark import session
@@ -217,7 +219,7 @@ class Pipeline:
     def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[Dimension | Fact, Discovery]:
         """Return the declaration and the deliveries that the arguments of `load` and `plan` mean."""
         declared = _require_declaration(table)
-        return declared, _select(declared, deliveries, _Description(*description), self.spark)
+        return declared, _select(declared, deliveries, _Description(*description), self.warehouse)
 
     # Queries of one table
 
@@ -667,7 +669,7 @@ class _Description:
         return [name for name, value in values.items() if value is not None]
 
 
-def _select(table: Dimension | Fact, passed: Any, described: _Description, spark: SparkSession) -> Discovery:
+def _select(table: Dimension | Fact, passed: Any, described: _Description, warehouse: Warehouse) -> Discovery:
     """Return the deliveries that the arguments of a load mean.
 
     Raises:
@@ -677,7 +679,8 @@ def _select(table: Dimension | Fact, passed: Any, described: _Description, spark
         if unused := [name for name in described.arguments() if name != "allow"]:
             raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=join_names(unused))
         allowed = to_names(table.name, described.allow)
-        return select(as_dimension(table), spark, allow=allowed)
+        others = partial(timed_deliveries, warehouse)
+        return select(as_dimension(table), warehouse.spark, allow=allowed, others=others)
     deliveries = [passed] if isinstance(passed, Delivery) else passed
     if not isinstance(deliveries, (list, tuple)) or not all(isinstance(item, Delivery) for item in deliveries):
         return Discovery([_delivery(table, passed, described)])

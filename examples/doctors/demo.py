@@ -1,4 +1,4 @@
-"""The demo: a timed table at five times, and the history of the rows that its log changes.
+"""The demo: a timed table at five times, and its log as the history of a dimension.
 
 `make demo-doctors` runs it in the folder of the clone.
 """
@@ -19,10 +19,7 @@ Report = Callable[[str], None]
 
 DECLARATION = Path(__file__).parent / "doctors.yaml"
 _TIMES = ("raw", None, "2014-01-01", -1, "")
-_HISTORY = """
-SELECT number, last_name, _scd_from, _scd_to FROM doctors_states
-WHERE _scd_from IS NOT NULL OR _scd_to IS NOT NULL ORDER BY last_name, _scd_from
-"""
+_COLUMNS = ("number", "last_name", "effective_from", "effective_to")
 
 
 def main() -> int:
@@ -38,12 +35,14 @@ def main() -> int:
 
 def run(pipeline: Pipeline, report: Report) -> None:
     """Print the rows at each time, and the history."""
-    (doctors,) = read_declarations(DECLARATION).timed_tables
+    declared = read_declarations(DECLARATION)
+    (doctors,), (dimension,) = declared.timed_tables, declared.dimensions
     for time in _TIMES:
         report("now" if time is None else f"at {time!r}")
         _print(pipeline.read(doctors, at=time).orderBy("number"), report)
-    report("history of the rows that change")
-    _print(pipeline.sql(_HISTORY, timed_tables=[doctors]), report)
+    pipeline.load(dimension)
+    report("history")
+    _print(pipeline.history(dimension).select(*_COLUMNS).orderBy("effective_from", "number"), report)
 
 
 def _print(rows: DataFrame, report: Report) -> None:

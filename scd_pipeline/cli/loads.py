@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -263,7 +264,9 @@ def _select_deliveries(
         UsageError: No table has a delivery of one of the names.
     """
     from scd_pipeline.deliveries.discovery import select_by_table
+    from scd_pipeline.load.timed_deliveries import timed_deliveries
 
     row_dimensions = [as_dimension(item) for item in declared]
-    available = select_by_table(row_dimensions, warehouse.spark, names=names, allow=allow)
+    others = partial(timed_deliveries, warehouse)
+    available = select_by_table(row_dimensions, warehouse.spark, names=names, allow=allow, others=others)
     return [(item, each) for item, each in zip(declared, available, strict=True) if each.deliveries or not names]

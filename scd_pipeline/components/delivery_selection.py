@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from scd_pipeline.components.partitions import has_everything
 from scd_pipeline.declaration import Dimension
@@ -15,6 +16,7 @@ from scd_pipeline.deliveries.table_states import TableState, table_name, table_s
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import LoadWarning
 from scd_pipeline.load.log import read_log
+from scd_pipeline.load.timed_deliveries import timed_deliveries
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def resolve_partitions(
             table that is not a Delta table is loaded only if this has its name with its present state
             (`table_states`).
     """
-    discovered = select(dimension, warehouse.spark, allow=allow)
+    discovered = select(dimension, warehouse.spark, allow=allow, others=partial(timed_deliveries, warehouse))
     available = {partition_key(delivery, dimension): delivery for delivery in discovered.deliveries}
     names = sorted(set(partitions) - {EVERYTHING})
     # The log is read only if a partition is not the key of an available delivery.
@@ -109,7 +111,7 @@ def _is_complete(
 
 
 def _is_file(delivery: Delivery) -> bool:
-    return delivery.table_version is None and delivery.partition is None
+    return delivery.path is not None and delivery.table_version is None and delivery.partition is None
 
 
 def _logged_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tuple[Delivery, BatchResult]]:

@@ -67,8 +67,10 @@ def _attribute(attribute: Attribute) -> Any:
 
 
 def _source(source: Source) -> dict[str, Any]:
-    options = _changed_fields(source, excluded=("name", "snapshot", "feed", "columns"))
+    options = _changed_fields(source, excluded=("name", "snapshot", "feed", "columns", "timed_table"))
     channels: dict[str, Any] = {name: _channel(channel) for name, channel in source.channels}
+    if source.timed_table is not None:
+        channels = {"timed_table": source.timed_table.name}
     columns = {name: _column(column) for name, column in source.columns.items()}
     return {**channels, **options, **({"columns": columns} if columns else {})}
 

@@ -126,6 +126,7 @@ def _source() -> Schema:
         "feed": _reference("feed"),
         "columns": _by_name("column"),
         "retire_guard": guard,
+        "timed_table": _TEXT,
     }
     return _section(options.SOURCE, sections=sections)
 

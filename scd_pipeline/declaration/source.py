@@ -7,12 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from scd_pipeline.declaration.batch_values import with_batch_values
 from scd_pipeline.declaration.debezium import OPTIONS, debezium_options
 from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.path_times import FORMS
+
+if TYPE_CHECKING:
+    from scd_pipeline.declaration.timed_table import TimedTable
 
 ChannelName = Literal["snapshot", "feed"]
 Default = str | int | float | bool
@@ -300,8 +303,9 @@ DEFAULT_RETIRE_GUARD = RetireGuard(0.25, at_least=20)
 @checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Source:
-    """A system that delivers by snapshot, by change feed or by both.
+    """A system that delivers by snapshot, by change feed or by both; or a timed table.
 
+    - `timed_table`: the timed table, without a channel; each time of its statements is a delivery of changes (S12)
     - `attributes`: the attributes that it provides, if the dimension has several sources
     - `existence`: whether it is the existence source, of which there is exactly one (S30)
     - `timezone`: the zone of times without one (S1)
@@ -323,6 +327,7 @@ class Source:
     retire_guard: RetireGuard = DEFAULT_RETIRE_GUARD
     overdue_after_hours: float | None = None
     upstream: tuple[str, ...] = ()
+    timed_table: TimedTable | None = None
 
     def __init__(
         self,
@@ -337,12 +342,15 @@ class Source:
         retire_guard: RetireGuard | float = DEFAULT_RETIRE_GUARD,
         overdue_after_hours: float | None = None,
         upstream: str | Sequence[str] = (),
+        timed_table: TimedTable | None = None,
     ) -> None:
+        feed = TIMED_FEED if feed is None and timed_table is not None else feed
         set_frozen_fields(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
         set_frozen_fields(self, snapshot=_channel(Snapshot, snapshot), feed=_channel(Feed, feed))
         set_frozen_fields(self, columns=_columns({} if columns is None else columns))
         set_frozen_fields(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
         set_frozen_fields(self, retire_guard=_retire_guard(retire_guard), upstream=as_tuple(upstream))
+        set_frozen_fields(self, timed_table=timed_table)
 
     @property
     def channels(self) -> tuple[tuple[ChannelName, Snapshot | Feed], ...]:
@@ -448,3 +456,9 @@ def _columns(columns: Any) -> Any:
             for name, declared in columns.items()
         }
     )
+
+
+TIMED_DELIVERY, TIMED_DELETE = "_scd_delivery", "_scd_deleted"
+"""The columns of the changes of a timed table: the delivery of a change, and whether it is a delete."""
+TIMED_FEED = Feed(partition=TIMED_DELIVERY, deletes=TIMED_DELETE)
+"""The channel of a source that is a timed table."""

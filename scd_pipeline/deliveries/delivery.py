@@ -51,7 +51,8 @@ class Delivery:
       does; content that differs from the current revision is a higher one, whatever its time
     - `unchanged_since`: the revision since which the source has not changed the content; a delivery of which this
       revision or a higher one was accepted is not read
-    - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows
+    - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows; several
+      deliveries can be partitions of one `frame`
     - `changes_since`: the version before `table_version`; if that one is loaded, only the rows that were inserted or
       updated since are read, by the table's change data feed
 

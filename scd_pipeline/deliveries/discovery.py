@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
@@ -56,23 +57,45 @@ class Discovery:
 
 # -- Select
 
+Others: TypeAlias = Callable[[Dimension], Sequence[Delivery]]
+"""Returns the deliveries of a dimension that are not at the paths of its channels."""
+
+
+def _no_others(dimension: Dimension) -> Sequence[Delivery]:  # noqa: ARG001 (the signature of `others`)
+    return ()
+
 
 def select_deliveries(
-    dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
+    dimension: Dimension,
+    spark: SparkSession,
+    *,
+    names: Collection[str] = (),
+    allow: Collection[str] = (),
+    others: Others = _no_others,
 ) -> list[Delivery]:
     """Return the available deliveries of a dimension, as `select_by_table` does."""
-    return select(dimension, spark, names=names, allow=allow).deliveries
+    return select(dimension, spark, names=names, allow=allow, others=others).deliveries
 
 
 def select(
-    dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
+    dimension: Dimension,
+    spark: SparkSession,
+    *,
+    names: Collection[str] = (),
+    allow: Collection[str] = (),
+    others: Others = _no_others,
 ) -> Discovery:
     """Return the available deliveries of a dimension with its near matches, as `select_by_table` does."""
-    return select_by_table([dimension], spark, names=names, allow=allow)[0]
+    return select_by_table([dimension], spark, names=names, allow=allow, others=others)[0]
 
 
 def select_by_table(
-    dimensions: Sequence[Dimension], spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
+    dimensions: Sequence[Dimension],
+    spark: SparkSession,
+    *,
+    names: Collection[str] = (),
+    allow: Collection[str] = (),
+    others: Others = _no_others,
 ) -> list[Discovery]:
     """Return the available deliveries of each dimension.
 
@@ -85,11 +108,16 @@ def select_by_table(
         names: The names of the deliveries to select; all if it is empty. A name without its channel selects the
             deliveries of that name in every channel.
         allow: The rules that the deliveries override.
+        others: Returns the deliveries of a dimension that are not at paths.
 
     Raises:
         UsageError: DELIVERY_NOT_FOUND if none of the dimensions has a delivery of one of the names.
     """
     available = [discover_all(dimension, spark, base=declaration_folder(dimension)) for dimension in dimensions]
+    available = [
+        replace(each, deliveries=[*each.deliveries, *others(dimension)])
+        for dimension, each in zip(dimensions, available, strict=True)
+    ]
     used = {delivery.path for discovery in available for delivery in discovery.deliveries}
     available = [replace(each, near_matches=without_used(each.near_matches, used)) for each in available]
     existing = {name for each in available for delivery in each.deliveries for name in delivery_names(delivery)}

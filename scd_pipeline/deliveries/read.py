@@ -53,9 +53,22 @@ from scd_pipeline.deliveries.parquet_files import (
     local_files,
     parquet_columns,
 )
-from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
+from scd_pipeline.deliveries.paths import (
+    file_column,
+    is_pattern,
+    normalize_path,
+    normalize_uri,
+    owning_path,
+    row_order_column,
+)
 from scd_pipeline.deliveries.pending import PendingDelivery
-from scd_pipeline.deliveries.readers import merged_fields, read_path, read_table, with_batch_columns
+from scd_pipeline.deliveries.readers import (
+    merged_fields,
+    partition_column,
+    read_path,
+    read_table,
+    with_batch_columns,
+)
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, LINE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.deliveries.row_fields import RowFields
@@ -389,7 +402,7 @@ def _group(
     with _translate_read_errors("UNREADABLE_DELIVERY"):
         undeclared = partial(undeclared_columns, source=source, channel=first.channel, dimension=dimension)
         frame, reserved = _frame(spark, members, shape, undeclared)
-        files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
+        owners = _owners(frame, members) if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if _may_lack_columns(first) and all(field.name in ADDED for field in fields):
             if _has_no_rows(spark, frame, members):
@@ -408,7 +421,7 @@ def _group(
         _check_unread("DUPLICATE_COLUMN", repeated, source, first.channel, dimension)
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
     with _translate_read_errors("COLUMN_TYPE"):
-        frame = with_batch_columns(frame, tags, files).drop(FILE)
+        frame = with_batch_columns(frame, tags, owners).drop(FILE)
         frame, fields, expressions = _analyzed(frame, fields, source, first.channel, dimension)
         if names := times_in_utc(frame, source, first.channel, dimension, expressions):
             raise _Unreadable("EXPRESSION_TIME_ZONE", columns=join_names(names), zone=source.timezone)
@@ -421,6 +434,16 @@ def _group(
             frame, columns = with_guarded_expressions(frame, columns, first.channel)
         rows = conform(frame, columns, source, first.channel, dimension)
     return _with_column_mapping(members, rows, columns, shape)
+
+
+def _owners(frame: DataFrame, members: Sequence[PendingDelivery]) -> dict[str, int]:
+    """Return the index of the member that each value of `_scd_file` belongs to: a file, or a partition of a frame."""
+    if members[0].delivery.frame is not None:
+        return {str(delivery.delivery.partition): index for index, delivery in enumerate(members)}
+    indexes = {normalize_path(str(delivery.delivery.path)): index for index, delivery in enumerate(members)}
+    paths = {path: path for path in indexes}
+    owners = {uri: owning_path(uri, paths) for uri in map(normalize_uri, frame.inputFiles())}
+    return {uri: indexes[path] for uri, path in owners.items() if path is not None}
 
 
 def _analyzed(
@@ -572,7 +595,9 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension,
 
 
 def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension, tables: _Tables) -> _Shape:
-    """Return the shape of a frame, or of a version or a partition of a table, which no other delivery has.
+    """Return the shape of a frame, or of a version or a partition of a table.
+
+    Partitions of one frame are read together; all others have a shape that no other delivery has.
 
     Args:
         spark: The session.
@@ -584,7 +609,9 @@ def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, dimension: Dim
         _Unreadable: A declared column of a Parquet table cannot be read.
     """
     key, requested, channel = (*_key(delivery), str(delivery.number)), delivery.delivery, delivery.channel
-    if requested.frame is not None or requested.partition is None or channel.format != "parquet":
+    if requested.frame is not None and requested.partition is not None:
+        return _Shape((*_key(delivery), "frame", str(id(requested.frame))))
+    if requested.partition is None or channel.format != "parquet":
         return _Shape(key)
     path = str(requested.path or channel.path)
     if path not in tables:
@@ -696,7 +723,7 @@ def _frame(
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Return the rows of the members as delivered, and the delivered columns with reserved names, which they lack.
 
-    `_scd_file` has the file of each row if there are several members.
+    `_scd_file` has the file of each row, or its partition in a frame, if there are several members.
 
     If the first or the last row of a position wins (S5), `_scd_row_order` has the position of each row in its file.
 
@@ -708,6 +735,10 @@ def _frame(
     if first.delivery.frame is not None:
         reserved = _reserved(column_names(first.delivery.frame))
         frame, unread = _to_spark_frame(spark, first.delivery.frame, undeclared, is_in_order=is_in_order)
+        if first.delivery.partition is not None:
+            partition = partition_column(first.channel)
+            frame = frame.where(partition.isin([delivery.delivery.partition for delivery in members]))
+            frame = frame.withColumn(FILE, partition)
         return frame, (*reserved, *unread)
     if not _is_read_by_path(first):
         table = read_table(spark, first.channel, first.delivery, changes_only=first.changes_only, fields=shape.fields)

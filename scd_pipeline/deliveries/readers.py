@@ -15,7 +15,7 @@ from scd_pipeline.deliveries.csv_files import CsvLayout, read_csv, scan_csv
 from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
 from scd_pipeline.deliveries.folders import folder_names, load_folders, with_folder_values
 from scd_pipeline.deliveries.json_files import as_text, json_fields, read_json
-from scd_pipeline.deliveries.paths import escape_glob, normalize_path, owning_path
+from scd_pipeline.deliveries.paths import escape_glob
 from scd_pipeline.deliveries.row_columns import DELIVERY, FILE
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.expressions import col, constant_time
@@ -137,7 +137,7 @@ def partition_column(channel: Snapshot | Feed) -> Column:
 
 
 def with_batch_columns(
-    frame: DataFrame, entries: Sequence[tuple[Delivery, Batch, str]], files: Sequence[str] | None = None
+    frame: DataFrame, entries: Sequence[tuple[Delivery, Batch, str]], owners: Mapping[str, int] | None = None
 ) -> DataFrame:
     """Add the column `_scd`, the batch of each row.
 
@@ -145,14 +145,12 @@ def with_batch_columns(
         frame: The rows of one delivery, or of several with their files in `_scd_file`.
         entries: Each delivery with its batch and the tag that identifies its rows: the batch's id, or another text if
             a run has the same batch twice.
-        files: The files of several deliveries, as Spark names them: each is a delivery's file, or in its folder.
+        owners: For several deliveries, the index of the entry that each value of `_scd_file` belongs to.
     """
-    if files is None:
+    if owners is None:
         anchor = col(frame.columns[0]) if frame.columns else F.lit(None)
         return frame.withColumn(DELIVERY, _batch_column(*entries[0], anchor=anchor))
-    by_path = {normalize_path(str(entry[0].path)): entry for entry in entries}
-    owners = {file: owning_path(file, {path: path for path in by_path}) for file in files}
-    rows = [(file, _batch_values(*by_path[path])) for file, path in owners.items() if path is not None]
+    rows = [(file, _batch_values(*entries[index])) for file, index in owners.items()]
     batches = local_frame(frame.sparkSession, rows, f"{FILE} string, {DELIVERY} {_BATCH_TYPE}")
     scope_values = max((len(batch.scope or ()) for _, batch, _ in entries), default=0)
     return frame.join(with_broadcast(batches, len(rows), _BATCH_TYPE.count(",") + 2 + scope_values), FILE, "left")

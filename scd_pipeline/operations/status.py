@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
@@ -29,6 +30,7 @@ from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions
 from scd_pipeline.load.log import log_high_water_mark, read_log
 from scd_pipeline.load.run import plan
+from scd_pipeline.load.timed_deliveries import timed_deliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ def _pending(warehouse: Warehouse, table: Dimension | Fact, stored: Sequence[Bat
     """Return what a table's sources have that is not loaded; an error does not hide the status of other tables."""
     pending, dimension = _Pending(), as_dimension(table)
     try:
-        available = select(dimension, warehouse.spark)
+        available = select(dimension, warehouse.spark, others=partial(timed_deliveries, warehouse))
         deliveries = pending_deliveries(dimension, available.deliveries, stored)
         pending = _Pending(deliveries, None if deliveries else (), near_matches=available.near_matches)
         if not deliveries or not plan_pending:

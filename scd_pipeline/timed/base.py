@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from scd_pipeline.declaration.source import without_file_scheme
 from scd_pipeline.declaration.timed_table import Base, BaseColumn, TimedTable
 from scd_pipeline.declaration.types import DataType, parse_type
+from scd_pipeline.deliveries.files import last_changed
 from scd_pipeline.deliveries.paths import absolute_path
+from scd_pipeline.deliveries.source_commits import commits
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.errors import DeclarationError, SourceDataError, first_line
 from scd_pipeline.expressions import quote_name, with_columns
@@ -52,6 +56,26 @@ def fit_folded_base(spark: SparkSession, table: TimedTable, stored: DataFrame) -
         SourceDataError: A column without a default is missing.
     """
     return _with_declared_columns(spark, replace(table.base, format="delta"), stored, stored.columns)
+
+
+def base_changed_at(spark: SparkSession, base: Base) -> int:
+    """Return when a base was last changed, in microseconds since 1970: by a commit, or in its files.
+
+    Raises:
+        SourceDataError: The base cannot be read.
+    """
+    path = absolute_path(base.path)
+    local = Path(without_file_scheme(path))
+    try:
+        if base.format == "delta":
+            times = commits(spark, path).agg(F.max(F.unix_micros("timestamp")))
+        elif local.exists():
+            return last_changed(local)
+        else:
+            times = spark.read.format("binaryFile").load(path).agg(F.max(F.unix_micros("modificationTime")))
+        return int(times.collect()[0][0])
+    except Exception as error:
+        raise SourceDataError("BASE_NOT_READABLE", base.path, reason=first_line(error)) from error
 
 
 def base_types(table: TimedTable, base: DataFrame) -> dict[str, DataType]:

@@ -35,6 +35,7 @@ class LogText:
         millis: The time of all its statements, if it is not in the text.
         author: The author of the statements, if it is known.
         reason: Their reason.
+        recorded_at: When they, or the file of the log, were last changed, in microseconds since 1970.
     """
 
     origin: str
@@ -42,6 +43,7 @@ class LogText:
     millis: int | None = None
     author: str = ""
     reason: str = ""
+    recorded_at: int = 0
 
     @property
     def is_open(self) -> bool:

@@ -28,7 +28,8 @@ def read_log_table(table: Table) -> list[LogText]:
     """Return the texts of the table in order; none if the table does not exist."""
     if not table.exists():
         return []
-    columns = ("position", "unix_millis(effective_at) AS millis", "statement", "author", "reason")
+    times = ("unix_millis(effective_at) AS millis", "unix_micros(recorded_at) AS recorded_at")
+    columns = ("position", *times, "statement", "author", "reason")
     return [
         LogText(
             f"{table.name} position {row['position']}",
@@ -36,6 +37,7 @@ def read_log_table(table: Table) -> list[LogText]:
             row["millis"],
             row["author"],
             row["reason"] or "",
+            row["recorded_at"],
         )
         for row in table.read().selectExpr(*columns).orderBy("position").collect()
     ]

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from scd_pipeline.declaration.source import format_of, is_address, without_file_scheme
 from scd_pipeline.declaration.timed_table import TimedTable
+from scd_pipeline.deliveries.files import last_changed
 from scd_pipeline.delta.commits import StoredRead
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError, UsageError
@@ -135,13 +137,15 @@ def read_log(warehouse: Warehouse, table: TimedTable) -> list[LogText]:
         return read_log_table(warehouse.table(table.log_table))
     path = log_path(table)
     if is_address(path) and path == without_file_scheme(path):
-        rows = warehouse.spark.read.text(path, wholetext=True).collect()
-        return [LogText(path, row[0]) for row in rows]
+        columns = ("value", F.unix_micros("_metadata.file_modification_time"))
+        rows = warehouse.spark.read.text(path, wholetext=True).select(*columns).collect()
+        return [LogText(path, text, recorded_at=time) for text, time in rows]
     file = Path(without_file_scheme(path))
     if not file.exists() and not table.updates:
         return []
     try:
-        return [LogText(path, file.read_text(encoding="utf-8-sig"))]
+        changed_at = last_changed(file)
+        return [LogText(path, file.read_text(encoding="utf-8-sig"), recorded_at=changed_at)]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise SourceDataError("LOG_NOT_READABLE", path, reason=reason) from error

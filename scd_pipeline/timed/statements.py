@@ -31,6 +31,7 @@ class Statement:
         text: Its text.
         author: Its author, if it is known.
         reason: Its reason.
+        recorded_at: When it, or the file of the log, was last changed, in microseconds since 1970.
         columns: The types of the columns of the table.
         qualifiers: The names by which it may qualify columns.
         assignments: The new values of an UPDATE by column; None for a DELETE.
@@ -43,6 +44,7 @@ class Statement:
     text: str
     author: str
     reason: str
+    recorded_at: int
     columns: Columns
     qualifiers: tuple[str, ...]
     assignments: dict[str, exp.Expression] | None
@@ -139,6 +141,7 @@ def _statement(
         text=log.text[timed.tokens[0].start : timed.tokens[-1].end + 1],
         author=log.author,
         reason=log.reason,
+        recorded_at=log.recorded_at,
         columns=columns,
         qualifiers=qualifiers,
         assignments=_assignments(node, translator) if isinstance(node, exp.Update) else None,

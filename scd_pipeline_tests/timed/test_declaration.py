@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scd_pipeline import Base, BaseColumn, DeclarationError, TimedTable, UsageError
-from scd_pipeline.declaration import parse_declarations
+from scd_pipeline import Base, BaseColumn, DeclarationError, Dimension, Source, TimedTable, UsageError
+from scd_pipeline.declaration import describe, parse_declarations, read_declarations
 
 DOCTORS = """
 timed_table: doctors
@@ -68,6 +70,73 @@ INVALID: dict[str, list[tuple[str, str]]] = {
     "timed_table: d\nbase: d.avro\n---\ntimed_table: D\nbase: d.avro": [("timed_table", "NAME_IN_USE")],
     "timed_table: d\nbase: d.avro\n---\ntimed_table: d_Base\nbase: d.avro": [("timed_table", "NAME_IN_USE")],
 }
+
+
+SOURCE = """
+dimension: dim_doctor
+business_key: {number: int}
+attributes: {first_name: 2}
+sources: {doctors: {timed_table: doctors}}
+"""
+
+
+def test_a_timed_table_is_a_source_of_a_dimension_whatever_their_order() -> None:
+    (dimension,) = parse_declarations(f"{SOURCE}---{DOCTORS}").dimensions
+    (table,) = parse_declarations(DOCTORS).timed_tables
+    key, attributes = {"number": "int"}, {"first_name": 2}
+    assert dimension == Dimension("dim_doctor", key, attributes, Source("doctors", timed_table=table))
+    assert parse_declarations(f"{describe(dimension)}---{DOCTORS}").dimensions == (dimension,)
+
+
+def test_a_timed_table_may_be_declared_in_a_further_folder(tmp_path: Path) -> None:
+    (tmp_path / "dimension.yaml").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "timed.yaml").write_text(DOCTORS, encoding="utf-8")
+    declared = read_declarations(tmp_path / "dimension.yaml", dimension_paths=[tmp_path])
+    assert (len(declared.dimensions), declared.timed_tables) == (1, ())
+
+
+INVALID_SOURCES: dict[tuple[str, str], tuple[str, str]] = {
+    ("{timed_table: doctors", "{timed_table: doctor"): ("sources.doctors.timed_table", "UNKNOWN_NAME"),
+    ("{timed_table: doctors", "{timed_table: [doctors]"): ("sources.doctors.timed_table", "INVALID_KIND"),
+    ("{timed_table: doctors", "{timed_table: doctors, feed: {}"): (
+        "sources.doctors.timed_table",
+        "CONFLICTING_OPTIONS",
+    ),
+    ("{timed_table: doctors", "{timed_table: doctors, snapshot: {}"): (
+        "sources.doctors.timed_table",
+        "CONFLICTING_OPTIONS",
+    ),
+    ("{timed_table: doctors", "{timed_table: doctors, columns: {number: name}"): (
+        "sources.doctors.timed_table",
+        "CONFLICTING_OPTIONS",
+    ),
+    ("business_key: number", "description: Doctors"): ("sources.doctors.timed_table", "OPTION_REQUIRED"),
+    ("timezone: Europe/Berlin", "timezone: Mars"): ("timezone", "INVALID_TIME_ZONE"),
+}
+
+
+@pytest.mark.parametrize("change", INVALID_SOURCES, ids=lambda change: change[1])
+def test_an_invalid_source_is_reported_once(change: tuple[str, str]) -> None:
+    text = f"{SOURCE}---{DOCTORS}".replace(*change)
+    assert errors(lambda: parse_declarations(text)) == [INVALID_SOURCES[change]]
+
+
+def test_a_timed_table_is_no_source_of_a_fact() -> None:
+    fact = """
+fact: fct_visit
+grain: [visit]
+event_time: at
+dimensions: {doctor: {dimension: dim_doctor, key: number}}
+sources: {doctors: {timed_table: doctors}}
+"""
+    text = f"{SOURCE}---{DOCTORS}---{fact}"
+    assert errors(lambda: parse_declarations(text)) == [("sources.doctors.timed_table", "NOT_APPLICABLE")]
+
+
+def test_only_a_timed_table_is_a_timed_table() -> None:
+    source = Source("doctors", timed_table="doctors")  # type: ignore[arg-type]
+    declare = partial(Dimension, "dim_doctor", "number", {"first_name": 2}, source)
+    assert errors(declare) == [("sources.doctors.timed_table", "INVALID_KIND")]
 
 
 @pytest.mark.parametrize("text", INVALID)

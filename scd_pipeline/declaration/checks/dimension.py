@@ -323,6 +323,20 @@ def _computed_fix(source: Source, name: str) -> str:
     return f"move its expression to the channel: `{reads[0]}: {{expression: ...}}`" if reads else ""
 
 
+def _check_timed_tables(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that the business key is that of each timed table: its rows follow from the rows of the table by key."""
+    for source in draft.sources:
+        field = f"sources.{source.name}.timed_table"
+        if source.timed_table is None or errors.has(field):
+            continue
+        key = source.timed_table.business_key
+        columns = [name for column in map(source.column, draft.key_names) for name in column.from_[:1]]
+        if draft.key_names and {name.casefold() for name in columns} != {name.casefold() for name in key}:
+            problem = f"its business key is {join_names(key)}, which is not that of the dimension"
+            fix = "read the business key from these columns, in `columns` of the source if the names differ"
+            errors.add("CONFLICTING_OPTIONS", field, problem, fix)
+
+
 def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
     if not draft.business_key or errors.has("attributes"):  # the names cannot be resolved
         return
@@ -620,6 +634,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_attribute_sources,
     _check_source_attributes,
     _check_scopes,
+    _check_timed_tables,
     _check_source_columns,
     _check_column_names,
     _check_change_types,

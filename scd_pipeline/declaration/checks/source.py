@@ -22,6 +22,7 @@ from scd_pipeline.declaration.source import (
     SEQUENCE_BITS,
     TIES,
     TIME_PLACEHOLDERS,
+    TIMED_FEED,
     UNITS,
     Channel,
     Column,
@@ -78,7 +79,10 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     path = f"sources.{source.name}"
     draft = errors.check_kinds(path, source, SOURCE)
     errors.unique(f"{path}.attributes", draft.attributes or ())
-    _check_channels(errors, path, draft)
+    if draft.timed_table is None:
+        _check_channels(errors, path, draft)
+    else:
+        _check_timed_table(errors, path, draft)
     check_time_zone(errors, f"{path}.timezone", draft.timezone)
     _check_share(errors, f"{path}.bad_row_limit", draft.bad_row_limit)
     _check_retire_guard(errors, f"{path}.retire_guard", draft.retire_guard)
@@ -160,6 +164,20 @@ def _check_upstream(errors: ErrorCollector, field: str, keys: tuple[str, ...]) -
             errors.add(
                 "INVALID_NAME", field, problem, "write its parts with one `/` between them, such as raw/customers"
             )
+
+
+def _check_timed_table(errors: ErrorCollector, path: str, draft: Source) -> None:
+    """Check that the source is a timed table with a business key, and has no channel."""
+    table: Any = draft.timed_table
+    field = f"{path}.timed_table"
+    if draft.snapshot is not None or draft.feed != TIMED_FEED:
+        problem = "excludes `snapshot` and `feed`: its statements are the deliveries"
+        errors.add("CONFLICTING_OPTIONS", field, problem, "remove one of them")
+    if not hasattr(table, "business_key"):
+        errors.add("INVALID_KIND", field, f"{short_repr(table)} is not a timed table", "give a TimedTable")
+    elif not table.business_key:
+        fix = "declare `business_key` in the timed table"
+        errors.add("OPTION_REQUIRED", field, f"timed table {table.name} has no business key", fix)
 
 
 def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:

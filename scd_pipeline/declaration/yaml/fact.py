@@ -11,6 +11,7 @@ from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.source import Feed, Source
+from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.yaml import options
 from scd_pipeline.declaration.yaml.options import Kind
 from scd_pipeline.declaration.yaml.reader import DimensionReader
@@ -37,17 +38,22 @@ class FactReader(DimensionReader):
     Args:
         origin: The name of the file.
         root: The document.
+        timed_tables: As in `DimensionReader`.
         dimensions: The valid dimensions by name.
         invalid: The names of the invalid dimensions.
     """
 
     def __init__(
-        self, origin: str, root: Node, dimensions: Mapping[str, Dimension], invalid: Collection[str] = ()
+        self,
+        origin: str,
+        root: Node,
+        timed_tables: Mapping[str, TimedTable | None],
+        dimensions: Mapping[str, Dimension],
+        invalid: Collection[str] = (),
     ) -> None:
-        super().__init__(origin, root)
+        super().__init__(origin, root, timed_tables)
         self.dimensions = dimensions
         self.invalid = invalid
-        self.complete = True
 
     def read_fact(self) -> Fact | None:
         """Return the fact; None if it or one of its dimensions is invalid."""
@@ -70,7 +76,7 @@ class FactReader(DimensionReader):
         for option in ("grain", "event_time", "dimensions", "sources"):
             if values.get(option):
                 continue
-            if not (self.has_reported(option) or (option == "dimensions" and not self.complete)):
+            if not (self.has_reported(option) or (option == "dimensions" and not self.is_complete)):
                 self.report("MISSING_VALUE", option, "is missing", f"write `{option}:`", hide_others=False)
             self.invalid_paths.add(option)
 
@@ -85,7 +91,7 @@ class FactReader(DimensionReader):
             for validation_error in error.errors:
                 self.report_built(validation_error)
             return None
-        return None if self.errors or not self.complete else fact
+        return None if self.errors or not self.is_complete else fact
 
     def types(self, path: str, node: Node) -> dict[str, str]:
         """Return the types of columns; the default is string."""
@@ -112,7 +118,7 @@ class FactReader(DimensionReader):
                 self.report("MISSING_VALUE", path, "names no dimension", "write `dimension:` with its name")
             return None
         if name in self.invalid:
-            self.complete = False
+            self.is_complete = False
             return None
         if name not in self.dimensions:
             problem = f"{short_repr(name)} is not a declared dimension"

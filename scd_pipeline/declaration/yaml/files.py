@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from yaml.nodes import MappingNode, Node
 
@@ -21,6 +22,8 @@ from scd_pipeline.texts import is_text, short_repr
 
 _SUFFIXES = (".yaml", ".yml")
 _OPTIONS = {Dimension: "dimension", Fact: "fact", TimedTable: "timed_table"}
+_Reported: TypeAlias = tuple[int, ValidationError]
+"""An error with its line."""
 _DAGSTER_FILES = ("defs", "component")
 """Names of Dagster's files, which are in the folders of declarations but do not contain declarations."""
 
@@ -113,7 +116,8 @@ def read_declarations(path: str | Path, *, dimension_paths: Sequence[str | Path]
 
     Args:
         path: The file or folder.
-        dimension_paths: Further files or folders, whose dimensions the facts may reference; they are not returned.
+        dimension_paths: Further files or folders, whose dimensions the facts may reference, and whose timed tables the
+            dimensions; they are not returned.
 
     Raises:
         DeclarationError: As for `read_dimensions`, with the errors of all files.
@@ -121,7 +125,8 @@ def read_declarations(path: str | Path, *, dimension_paths: Sequence[str | Path]
     files = _files(path)
     own = {file.resolve() for file in files}
     further = [file for location in dimension_paths for file in _files(location) if file.resolve() not in own]
-    return _parsed(files, {file.resolve(): file for file in further}.values())
+    others = {file.resolve(): file for file in further}.values()
+    return _checked([_documents_of_file(file) for file in files], [_documents_of_file(file) for file in others])
 
 
 def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
@@ -143,45 +148,61 @@ def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
     Raises:
         DeclarationError: As for `parse`.
     """
-    errors: list[ValidationError] = []
-    facts: list[tuple[str, Node]] = []
-    invalid: set[str] = set()
-    dimensions = _read(text, origin, errors, facts, invalid)
-    return _checked(dimensions, facts, errors, invalid)
+    return _checked([_documents(text, origin)])
 
 
-def _parsed(files: Iterable[Path], further: Iterable[Path] = ()) -> Declarations:
-    """Return what files declare; their facts may name dimensions of further files, whose facts are not read."""
-    errors: list[ValidationError] = []
-    facts: list[tuple[str, Node]] = []
-    invalid: set[str] = set()
-    dimensions = _dimensions(files, errors, facts, invalid)
-    others = _dimensions(further, errors, [], invalid)
-    return _checked(dimensions, facts, errors, invalid, others)
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """The documents of a text, and the errors of its syntax with their lines."""
+
+    origin: str
+    roots: tuple[Node, ...] = ()
+    reported: tuple[_Reported, ...] = ()
+
+    @property
+    def timed_tables(self) -> list[Node]:
+        return [root for root in self.roots if is_timed_table(root)]
+
+    @property
+    def facts(self) -> list[Node]:
+        return [root for root in self.roots if is_fact(root) and not is_timed_table(root)]
+
+    @property
+    def dimensions(self) -> list[Node]:
+        return [root for root in self.roots if not (is_fact(root) or is_timed_table(root))]
 
 
-def _dimensions(
-    files: Iterable[Path], errors: list[ValidationError], facts: list[tuple[str, Node]], invalid: set[str]
-) -> list[Dimension]:
-    dimensions: list[Dimension] = []
-    for file in files:
-        text = _read_text(file, errors)
-        if text is not None:
-            dimensions += _read(text, str(file), errors, facts, invalid)
-    return dimensions
+@dataclass(slots=True)
+class _Parsed:
+    """What documents declare.
+
+    Attributes:
+        errors: The errors, for each file in order of their lines.
+        timed_tables: The timed tables by name, None for an invalid one.
+        dimensions: The valid dimensions.
+        invalid: The names of the invalid dimensions.
+    """
+
+    errors: list[ValidationError] = field(default_factory=list)
+    timed_tables: dict[str, TimedTable | None] = field(default_factory=dict)
+    dimensions: list[Dimension] = field(default_factory=list)
+    invalid: set[str] = field(default_factory=set)
+
+    def report(self, reported: Iterable[_Reported]) -> None:
+        self.errors += [validation_error for _, validation_error in sorted(reported, key=itemgetter(0))]
 
 
-def _read_text(file: Path, errors: list[ValidationError]) -> str | None:
+def _documents_of_file(file: Path) -> _Documents:
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        return _documents(file.read_bytes().decode("utf-8-sig"), str(file))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        errors.append(
-            ValidationError("UNREADABLE_FILE", f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8")
+        unreadable = ValidationError(
+            "UNREADABLE_FILE", f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8"
         )
     except (OSError, ValueError) as error:
-        errors.append(_unreadable(file, error))
-    return None
+        unreadable = _unreadable(file, error)
+    return _Documents(str(file), reported=((0, unreadable),))
 
 
 def _unreadable(path: Path, error: Exception) -> ValidationError:
@@ -189,84 +210,92 @@ def _unreadable(path: Path, error: Exception) -> ValidationError:
     return ValidationError("UNREADABLE_FILE", str(path), "file", problem, "name a readable file or folder")
 
 
-def _read(
-    text: str, origin: str, errors: list[ValidationError], facts: list[tuple[str, Node]], invalid: set[str]
-) -> list[Dimension]:
-    """Return the valid dimensions of the text, and add the other results to the given collections.
-
-    Args:
-        text: The YAML text.
-        origin: The name of the text in errors.
-        errors: Receives the errors in order of their lines.
-        facts: Receives the documents of facts and timed tables, which are read when all dimensions are known.
-        invalid: Receives the names of the invalid dimensions.
-    """
-    reported: list[tuple[int, ValidationError]] = []
+def _documents(text: str, origin: str) -> _Documents:
+    reported: list[_Reported] = []
 
     def report(line: int, problem: str, fix: str) -> None:
         reported.append((line, ValidationError("SYNTAX", f"{origin}:{line}", "syntax", problem, fix)))
 
-    dimensions: list[Dimension] = []
-    has_documents = False
-    for root in documents(text, report):
-        has_documents = True
-        if is_fact(root) or is_timed_table(root):
-            facts.append((origin, root))
-            continue
-        reader = DimensionReader(origin, root)
-        dimension = reader.read()
-        reported += reader.errors
-        if dimension is not None:
-            dimensions.append(dimension)
-        else:
-            invalid.add(_dimension_name(root))
-    if not has_documents and not reported:
+    roots = tuple(documents(text, report))
+    if not roots and not reported:
         fix = "begin with `dimension: <name>`"
         reported.append((1, ValidationError("NOTHING_DECLARED", f"{origin}:1", "syntax", "nothing is declared", fix)))
-    errors += [validation_error for _, validation_error in sorted(reported, key=itemgetter(0))]
+    return _Documents(origin, roots, tuple(reported))
+
+
+def _read_timed_tables(texts: Iterable[_Documents], parsed: _Parsed) -> list[TimedTable]:
+    """Return the valid timed tables of some texts."""
+    timed_tables: list[TimedTable] = []
+    for origin, root in ((text.origin, root) for text in texts for root in text.timed_tables):
+        reader = TimedTableReader(origin, root)
+        timed_table = reader.read_timed_table()
+        parsed.report(reader.errors)
+        parsed.timed_tables[_declared_name(root, "timed_table")] = timed_table
+        timed_tables += [timed_table] if timed_table is not None else []
+    return timed_tables
+
+
+def _read_dimensions(texts: Iterable[_Documents], parsed: _Parsed) -> list[Dimension]:
+    """Return the valid dimensions of some texts, when all timed tables are known."""
+    dimensions: list[Dimension] = []
+    for text in texts:
+        reported = list(text.reported)
+        for root in text.dimensions:
+            reader = DimensionReader(text.origin, root, parsed.timed_tables)
+            dimension = reader.read()
+            reported += reader.errors
+            if dimension is not None:
+                dimensions.append(dimension)
+            else:
+                parsed.invalid.add(_declared_name(root, "dimension"))
+        parsed.report(reported)
     return dimensions
 
 
-def _dimension_name(root: Node) -> str:
-    """Return the name of a document's dimension, empty if it cannot be read."""
-    entries = root.value if isinstance(root, MappingNode) else ()
-    return next((str(value.value) for option, value in entries if option.value == "dimension"), "")
-
-
-def _checked(
-    dimensions: list[Dimension],
-    roots: list[tuple[str, Node]],
-    errors: list[ValidationError],
-    invalid: Collection[str],
-    others: Sequence[Dimension] = (),
-) -> Declarations:
-    by_name = {dimension.name: dimension for dimension in (*others, *dimensions)}
+def _read_facts(texts: Iterable[_Documents], parsed: _Parsed) -> list[Fact]:
+    """Return the valid facts of some texts, when all dimensions are known."""
+    by_name = {dimension.name: dimension for dimension in parsed.dimensions}
     facts: list[Fact] = []
-    timed_tables: list[TimedTable] = []
-    for origin, root in roots:
-        if is_timed_table(root):
-            timed_reader = TimedTableReader(origin, root)
-            timed_table = timed_reader.read_timed_table()
-            timed_tables += [timed_table] if timed_table is not None else []
-            reported = timed_reader.errors
-        else:
-            reader = FactReader(origin, root, by_name, invalid)
-            fact = reader.read_fact()
-            facts += [fact] if fact is not None else []
-            reported = reader.errors
-        errors += [validation_error for _, validation_error in sorted(reported, key=itemgetter(0))]
+    for origin, root in ((text.origin, root) for text in texts for root in text.facts):
+        reader = FactReader(origin, root, parsed.timed_tables, by_name, parsed.invalid)
+        fact = reader.read_fact()
+        parsed.report(reader.errors)
+        facts += [fact] if fact is not None else []
+    return facts
+
+
+def _declared_name(root: Node, option: str) -> str:
+    """Return the name of what a document declares, empty if it cannot be read."""
+    entries = root.value if isinstance(root, MappingNode) else ()
+    return next((str(value.value) for key, value in entries if key.value == option), "")
+
+
+def _checked(texts: Sequence[_Documents], further: Sequence[_Documents] = ()) -> Declarations:
+    """Return what texts declare.
+
+    Dimensions may name timed tables, and facts dimensions, of further texts, whose facts are not read.
+    """
+    parsed = _Parsed()
+    _read_timed_tables(further, parsed)
+    timed_tables = _read_timed_tables(texts, parsed)
+    dimensions = _read_dimensions(texts, parsed)
+    others = _read_dimensions(further, parsed)
+    parsed.dimensions = [*others, *dimensions]
+    facts = _read_facts(texts, parsed)
     first: dict[str, Dimension | Fact | TimedTable] = {}
-    everything: list[Dimension | Fact | TimedTable] = [*others, *dimensions, *facts, *timed_tables]
+    everything: list[Dimension | Fact | TimedTable] = [*parsed.dimensions, *facts, *timed_tables]
     for declared in everything:
         same = first.setdefault(declared.name.casefold(), declared)
         if same is not declared:
             problem = f"{same.name} is declared at {same.origin} already"
             option = _OPTIONS[type(declared)]
-            errors.append(ValidationError("NAME_IN_USE", declared.origin, option, problem, "choose another name"))
+            error = ValidationError("NAME_IN_USE", declared.origin, option, problem, "choose another name")
+            parsed.errors.append(error)
     for table in timed_tables:
         for same in (first[name.casefold()] for name in table.stored_tables if name.casefold() in first):
             problem = f"its table {same.name} is declared at {same.origin} already"
-            errors.append(ValidationError("NAME_IN_USE", table.origin, "timed_table", problem, "choose another name"))
-    if errors:
-        raise DeclarationError(errors)
+            error = ValidationError("NAME_IN_USE", table.origin, "timed_table", problem, "choose another name")
+            parsed.errors.append(error)
+    if parsed.errors:
+        raise DeclarationError(parsed.errors)
     return Declarations(tuple(dimensions), tuple(facts), tuple(timed_tables))

@@ -11,8 +11,10 @@ from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.dimension import Dimension
+from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
+from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.times import TIME_FORM
 from scd_pipeline.declaration.yaml import options
 from scd_pipeline.declaration.yaml.nodes import (
@@ -40,14 +42,27 @@ _KINDS_OF_ITEMS = {Kind.NAMES: Kind.TEXT, Kind.TEXTS: Kind.TEXT, Kind.SEQUENCE: 
 
 
 class DimensionReader:
-    """The reader of one document; an invalid part is reported and omitted from the dimension."""
+    """The reader of one document; an invalid part is reported and omitted from the dimension.
 
-    def __init__(self, origin: str, root: Node) -> None:
+    Args:
+        origin: The name of the file.
+        root: The document.
+        timed_tables: The timed tables that sources can name, None for an invalid one.
+    """
+
+    def __init__(
+        self,
+        origin: str,
+        root: Node,
+        timed_tables: Mapping[str, TimedTable | None] = FrozenMapping({}),
+    ) -> None:
         self.origin = origin
         self.root = root
+        self.timed_tables = timed_tables
         self.lines = {"": line_number(root)}
         self.errors: list[tuple[int, ValidationError]] = []
         self.invalid_paths: set[str] = set()
+        self.is_complete = True
 
     def read(self) -> Dimension | None:
         """Return the dimension, None if it is invalid."""
@@ -69,7 +84,7 @@ class DimensionReader:
             for validation_error in error.errors:
                 self.report_built(validation_error)
             return None
-        return None if self.errors else dimension
+        return dimension if self.is_complete and not self.errors else None
 
     def report_built(self, validation_error: ValidationError) -> None:
         """Report an error of the built declaration, unless it follows from one that was reported."""
@@ -186,6 +201,8 @@ class DimensionReader:
             values["columns"] = self.columns(field_path(path, "columns"), values["columns"])
         if "retire_guard" in values:
             values |= self.retire_guard(field_path(path, "retire_guard"), values.pop("retire_guard"))
+        if "timed_table" in values:
+            values |= self.timed_table(field_path(path, "timed_table"), values.pop("timed_table"))
         return Source(name, **values)
 
     def retire_guard(self, path: str, node: Node) -> dict[str, Any]:
@@ -194,6 +211,19 @@ class DimensionReader:
             return {"retire_guard": RetireGuard(**self.options(path, node, options.RETIRE_GUARD))}
         share = self.value(path, node, Kind.NUMBER)
         return {} if share is None else {"retire_guard": share}
+
+    def timed_table(self, path: str, node: Node) -> dict[str, Any]:
+        """Return the argument of the source, read from the name of a timed table; a feed if the table is invalid."""
+        name = self.value(path, node, Kind.TEXT)
+        table = self.timed_tables.get(name or "")
+        if table is not None:
+            return {"timed_table": table}
+        if name is not None and name not in self.timed_tables:
+            problem = f"{short_repr(name)} is not a declared timed table"
+            fix = f"{did_you_mean(name, self.timed_tables)}; or put its file into the same folder"
+            self.report("UNKNOWN_NAME", path, problem, fix)
+        self.is_complete = False
+        return {"feed": Feed()}
 
     def channel(self, path: str, node: Node, kind: str) -> Any:
         channel, channel_options = _CHANNELS[kind]

@@ -403,6 +403,10 @@ ROWS: dict[str, str] = {
         "before it are rejected; a reader sees the old base and log or the new ones, and a killed fold changes nothing."
     ),
     "V26": "A read has one state of the log, and of a Delta base, while both change.",
+    "V27": (
+        "A timed table with a business key is a source of a dimension: as of every time of a statement, the dimension "
+        "has the rows of a read at this time. An earlier statement that is appended later changes all later versions."
+    ),
     "V28": "Statements have an author and a reason, and the number of rows that they hit.",
     "V29": "A plain package is installed, and one setting is the time: `SCD_TIME`, or `--time`.",
     "H8": "A:1 was opened by the first run and closed by the second: its row has the one, the audit has both.",

@@ -1,0 +1,77 @@
+"""The deliveries of a timed table that is a source: its base, and the changes at each time of its log (S12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scd_pipeline.declaration import Dimension, Source, TimedTable
+from scd_pipeline.declaration.source import TIMED_FEED
+from scd_pipeline.declaration.times import to_datetime
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.history.batch import batches_in_effect
+from scd_pipeline.instants import from_micros
+from scd_pipeline.load.log import read_log
+from scd_pipeline.timed.base import base_changed_at
+from scd_pipeline.timed.changes import changes_by_key
+from scd_pipeline.timed.expressions import find_column
+from scd_pipeline.timed.read import TimedState, read_state
+from scd_pipeline.timed.statements import Statement
+from scd_pipeline.timed.times import from_millis, to_millis
+
+BASE = "base"
+"""The name of the delivery of the rows with which the history begins."""
+
+
+def timed_deliveries(warehouse: Warehouse, dimension: Dimension) -> list[Delivery]:
+    """Return the deliveries of the timed tables that are sources of a dimension; no row is computed.
+
+    The delivery `base` has the rows at the earliest time of the dimension, after all statements up to then. Each later
+    time of the log is a delivery of the changes at this time. Its revision is the last change of anything that it
+    depends on: of the base, or of a statement at or before its time. The deliveries of times that the log has no longer
+    are withdrawn.
+
+    Raises:
+        SourceDataError: A log or a base cannot be read.
+    """
+    timed = [(source, source.timed_table) for source in dimension.sources if source.timed_table is not None]
+    return [each for source, table in timed for each in _deliveries(warehouse, dimension, source, table)]
+
+
+def _deliveries(warehouse: Warehouse, dimension: Dimension, source: Source, table: TimedTable) -> Iterable[Delivery]:
+    changed_at = base_changed_at(warehouse.spark, table.base)
+    state = read_state(warehouse, table)
+    start = to_millis(to_datetime(dimension.earliest_time), "UTC")
+    deliveries = list(_available(source, state, table, start, changed_at))
+    names = {each.name for each in deliveries}
+    stored = [batch for batch in read_log(warehouse, dimension).batches() if batch.source == source.name]
+    removed = [batch.delivery for batch in batches_in_effect(list(stored)) if batch.delivery not in names]
+    return [*deliveries, *(Delivery(source.name, name, TIMED_FEED.name, withdrawn=True) for name in removed)]
+
+
+def _available(source: Source, state: TimedState, table: TimedTable, start: int, changed_at: int) -> Iterable[Delivery]:
+    key = [find_column(name, state.columns) or name for name in table.business_key]
+    frame = changes_by_key(state.states(), list(state.columns), key, start)
+    by_time: dict[int, list[Statement]] = {start: []}
+    for statement in state.statements:
+        by_time.setdefault(max(statement.millis, start), []).append(statement)
+    for millis, statements in by_time.items():
+        changed_at = max([changed_at, *(each.recorded_at for each in statements)])
+        yield Delivery(
+            source.name,
+            BASE if millis == start else from_millis(millis),
+            TIMED_FEED.name,
+            at=from_micros(millis * 1000),
+            revision=changed_at,
+            frame=frame,
+            partition=str(millis),
+            actor=_joined(each.author for each in statements),
+            reason=_joined(each.reason for each in statements),
+            sealed=True,
+            is_overwritten_in_place=True,
+        )
+
+
+def _joined(texts: Iterable[str]) -> str | None:
+    """Return the different texts in their order; None without any."""
+    return ", ".join(dict.fromkeys(filter(None, texts))) or None
