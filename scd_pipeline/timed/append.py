@@ -44,16 +44,15 @@ def append_statements(
         times = {"time": from_millis(millis), "until": from_millis(state.fold.until)}
         raise UsageError("STATEMENT_FOLDED", f"log of {table.name}", **times)
     logs = read_log(warehouse, table)
-    existing = parse_log(logs, state.columns, table.timezone)
-    added = parse_log([*logs, new], state.columns, table.timezone)
-    if len(added) == len(existing):
+    statements = parse_log([*logs, new], state.columns, table.timezone)
+    if len(statements) == len(state.log):
         raise UsageError("LOG_TEXT_EMPTY", f"log of {table.name}")
     if table.log == "table":
         log_table = warehouse.table(table.log_table)
         append_to_log_table(log_table, text, millis=millis, author=author, reason=reason, now=now)
     else:
         _append_to_file(log_path(table), logs, new)
-    return [statement for statement in added if statement.position > len(existing)]
+    return [statement for statement in statements if statement.position > len(state.log)]
 
 
 def require_author(table: TimedTable, author: str) -> None:

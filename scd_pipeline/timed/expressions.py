@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NoReturn, TypeAlias
+from fractions import Fraction
+from typing import Any, NoReturn, TypeAlias
 
 from sqlglot import exp
 
@@ -55,6 +56,7 @@ _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBER = re.compile(r"(?P<whole>\d*)(?:\.(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?", re.ASCII)
 _MAX_DIGITS = 38
+_WILDCARD = re.compile(r"[%_\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,33 @@ class Value:
     kind: Kind
     data_type: DataType | None = None
     literal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A literal as the bound of an interval: its SQL, and a key that sorts as Spark does, of a number or a text."""
+
+    text: str
+    key: Any
+
+    @classmethod
+    def from_literal(cls, literal: Value) -> Bound:
+        """Return the bound of a literal."""
+        text = literal.literal or ""
+        return cls(literal.text, text.encode() if literal.kind is Kind.STRING else Fraction(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The values from `low` to `high`, with both; None for no bound."""
+
+    low: Bound | None
+    high: Bound | None
+
+    def contains(self, column: str) -> str:
+        """Return the condition that a column is within the interval."""
+        bounds = ((">=", self.low), ("<=", self.high))
+        return " AND ".join(f"{column} {operator} {bound.text}" for operator, bound in bounds if bound is not None)
 
 
 class ExpressionError(Exception):
@@ -193,11 +222,28 @@ class Translator:
     def lookup(self, node: exp.Expression) -> tuple[str, list[str]] | None:
         """Return the column and the literals of a condition `column = literal` or `column IN (literals)`, else None."""
         others = [node.expression] if isinstance(node, exp.EQ) else node.expressions if isinstance(node, exp.In) else []
-        is_lookup = isinstance(node.this, exp.Column) and others and all(isinstance(o, exp.Literal) for o in others)
-        if not is_lookup:
+        if not (others and isinstance(node.this, exp.Column) and self._are_literals(others)):
             return None
         column, *literals = self._comparable(node.this, *others)
         return column.text, [literal.text for literal in literals]
+
+    def intervals(self, node: exp.Expression) -> tuple[str, list[Interval]] | None:
+        """Return the column of a condition, and intervals that have all values for which it can be true, else None."""
+        bounds = [(low, high) for low, high in _bounds(node) if low is not None or high is not None]
+        literals = [bound for pair in bounds for bound in pair if bound is not None]
+        if not (literals and isinstance(node.this, exp.Column) and self._are_literals(literals)):
+            return None
+        column, *_ = self._comparable(node.this, *literals)
+        if column.kind not in (*_NUMBERS, Kind.STRING):
+            return None
+
+        def bound(literal: exp.Expression | None) -> Bound | None:
+            return None if literal is None else Bound.from_literal(self.value(literal))
+
+        return column.text, [Interval(bound(low), bound(high)) for low, high in bounds]
+
+    def _are_literals(self, nodes: Sequence[exp.Expression]) -> bool:
+        return all(self.value(node).literal is not None for node in nodes)
 
     # Parts
 
@@ -422,6 +468,31 @@ def _common(values: Sequence[Value], *others: Value) -> Kind:
     kinds = [value.kind for value in (*values, *others) if value.kind is not Kind.NULL]
     order = [Kind.NULL, *_NUMBERS, Kind.DATE, Kind.TIME]
     return max(kinds, key=lambda kind: order.index(kind) if kind in order else 0, default=Kind.NULL)
+
+
+_Bounds: TypeAlias = tuple[exp.Expression | None, exp.Expression | None]
+
+
+def _bounds(node: exp.Expression) -> list[_Bounds]:
+    """Return the literals between which a value is for which a comparison can be true; none if it is another one."""
+    if isinstance(node, exp.In):
+        return [(each, each) for each in node.expressions]
+    if isinstance(node, exp.Between):
+        return [(node.args["low"], node.args["high"])]
+    if isinstance(node, exp.Like):
+        return [_prefix_bounds(node.expression.name)] if node.expression.is_string else []
+    if not isinstance(node, (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE)):
+        return []
+    is_low, is_high = not isinstance(node, (exp.LT, exp.LTE)), not isinstance(node, (exp.GT, exp.GTE))
+    return [(node.expression if is_low else None, node.expression if is_high else None)]
+
+
+def _prefix_bounds(pattern: str) -> _Bounds:
+    """Return the first and a later text that begin as all texts do that match a pattern; None without such a prefix."""
+    prefix = _WILDCARD.split(pattern, maxsplit=1)[0]
+    if not prefix or not prefix[-1].isascii() or prefix[-1] == "\x7f":
+        return None, None
+    return exp.Literal.string(prefix), exp.Literal.string(prefix[:-1] + chr(ord(prefix[-1]) + 1))
 
 
 def conjuncts(condition: exp.Expression) -> list[exp.Expression]:

@@ -1,19 +1,20 @@
 """The evaluation of statements as one expression of Spark over a row of the base (S12).
 
 A row's state consists of the columns that statements assign, of whether the row exists, and of the last statement that
-hit it. `aggregate` applies the statements to it one after the other. The statements are the leaves of a binary tree of
-conditions on their number, so that the depth of the expression grows with the logarithm of their number. Spark
-interprets `aggregate`, but compiles the condition before it: a row that no statement hits skips it.
+hit it. `aggregate` applies to it, one after the other, the statements that may hit the row. The statements are the
+leaves of a binary tree of conditions on their number, so that the depth of the expression grows with the logarithm of
+their number. Spark interprets `aggregate`, but compiles the condition before it: a row that no statement hits skips it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.timed.expressions import Columns, Resolve, conjuncts
+from scd_pipeline.timed.expressions import Columns, Interval, Resolve, conjuncts
+from scd_pipeline.timed.search import Cluster, clusters, search
 from scd_pipeline.timed.statements import Statement
 
 PREFIX = "_scd_"
@@ -75,7 +76,7 @@ class Program:
         return f"if({self._may_hit()}, {self._aggregate(first, f'({_TRACE}, {_NUMBER}) -> {trace}')}, {first})"
 
     def _aggregate(self, start: str, merge: str) -> str:
-        return f"aggregate(sequence(1, {max(len(self.statements), 1)}), {start}, {merge})"
+        return f"aggregate({self._candidates()}, {start}, {merge})"
 
     def _first_state(self) -> str:
         values = {field: quote_name(column) for column, field in self.assigned.items()}
@@ -108,23 +109,61 @@ class Program:
         """Return a condition on the row of the base; if it is not true, no statement hits the row.
 
         The first statement that hits a row hits its row of the base. Where a condition has a term `column = literal`,
-        only this term is tested, in one list for each column: Spark looks a value up in it.
+        only this term is tested, in one list for each column: Spark looks a value up in it. Where it has a term that
+        only values within an interval meet, such as BETWEEN, all intervals of a column are tested by a binary search.
         """
         conditions: list[str] = []
         lookups: dict[str, dict[str, None]] = {}
-        for statement in self.statements:
+        intervals: dict[str, list[tuple[Interval, int]]] = {}
+        for number, statement in enumerate(self.statements, start=1):
             if statement.condition is None:
                 return "TRUE"
-            translator = statement.translator(quote_name)
-            terms = filter(None, map(translator.lookup, conjuncts(statement.condition)))
-            column, literals = next(terms, (translator.condition(statement.condition), []))
-            if literals:
-                lookups.setdefault(column, {}).update(dict.fromkeys(literals))
+            translator, terms = statement.translator(quote_name), conjuncts(statement.condition)
+            if lookup := next(filter(None, map(translator.lookup, terms)), None):
+                lookups.setdefault(lookup[0], {}).update(dict.fromkeys(lookup[1]))
+            elif bounded := next(filter(None, map(translator.intervals, terms)), None):
+                intervals.setdefault(bounded[0], []).extend((each, number) for each in bounded[1])
             else:
-                conditions.append(column)
+                conditions.append(translator.condition(statement.condition))
+        for column, each in intervals.items():
+            conditions.append(search(column, clusters(each), partial(_is_within, column)))
         conditions += [f"{column} IN ({', '.join(literals)})" for column, literals in lookups.items()]
         branches = "".join(f" WHEN {condition} THEN TRUE" for condition in conditions)
         return f"(CASE{branches} ELSE FALSE END)" if branches else "FALSE"
+
+    def _candidates(self) -> str:
+        """Return the numbers of the statements that may hit a row, in their order, for a row that one of them may hit.
+
+        A statement whose condition reads no column that an earlier one assigns depends on the row of the base alone: it
+        is a candidate if the row is in its interval, or meets its condition. All others are candidates.
+        """
+        others: list[int] = []
+        conditions: list[str] = []
+        intervals: dict[str, list[tuple[Interval, int]]] = {}
+        assigned: set[str] = set()
+        for number, statement in enumerate(self.statements, start=1):
+            condition, translator = statement.condition, statement.translator(quote_name)
+            is_of_base = condition is not None and assigned.isdisjoint(statement.references(condition))
+            assigned |= set(statement.assignments or ())
+            if condition is None or not is_of_base:
+                others.append(number)
+            elif bounded := next(filter(None, map(translator.intervals, conjuncts(condition))), None):
+                intervals.setdefault(bounded[0], []).extend((each, number) for each in bounded[1])
+            else:
+                conditions.append(f"if({translator.condition(condition)}, array({number}), NULL)")
+        for column, each in intervals.items():
+            conditions.append(search(column, clusters(each), partial(_numbers_within, column)))
+        lists = [*conditions, f"CAST(array({', '.join(map(str, others))}) AS array<int>)"]
+        return f"array_sort(array_distinct(flatten(array_compact(array({', '.join(lists)})))))"
+
+
+def _is_within(column: str, cluster: Cluster) -> str:
+    return f"({cluster.interval.contains(column)})"
+
+
+def _numbers_within(column: str, cluster: Cluster) -> str:
+    numbers = ", ".join(map(str, dict.fromkeys(cluster.numbers)))
+    return f"if({cluster.interval.contains(column)}, array({numbers}), NULL)"
 
 
 def _struct(values: dict[str, str]) -> str:

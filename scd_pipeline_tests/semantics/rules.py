@@ -251,6 +251,9 @@ RULES: dict[str, Rule] = {
             "either is rejected. Without the table `<table>_base`, reads apply the whole log to the declared base.",
             "The rows of a read can be stored in the table `<table>_present`, whose commit has the time of the read: "
             "they equal a read at this time.",
+            "A timed table with a business key can be the source of a dimension. The base, from the earliest time of "
+            "the dimension on, and each later time of the log are deliveries of a feed: as of the time of every "
+            "statement, the dimension has the rows of a read. A time that the log has no longer is withdrawn.",
             "A query of a dimension as of a time (S2) is not type 7: its changes are rows that sources deliver. "
             "Kimball's type 7 is another one, dual type 1 and type 2 keys: a fact has surrogate key and business key, "
             "so that a query joins it with the version of its event time, with the current one, or with both.",

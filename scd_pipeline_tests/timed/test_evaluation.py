@@ -105,6 +105,9 @@ comparisons = st.one_of(
     st.builds(lambda x: combine("{} IS NULL", lambda v: v is None, x, strict=False), st.one_of(sums, texts)),
     st.builds(lambda x: combine("{} IN (1, 5)", lambda v: v in (1, 5), x), sums),
     st.builds(lambda x: combine("{} BETWEEN 1 AND 3", lambda v: 1 <= v <= 3, x), sums),
+    st.builds(lambda x: combine("{} BETWEEN -1 AND 1.5", lambda v: -1 <= v <= 1.5, x), sums),
+    st.builds(lambda x: combine("{} >= 2", lambda v: v >= 2, x), sums),
+    st.builds(lambda x: combine("{} > 'S'", lambda v: v > "S", x), texts),
     st.builds(lambda x: combine("{} LIKE 'T%'", lambda v: v.startswith("T"), x), texts),
 )
 conditions = st.recursive(
@@ -182,6 +185,37 @@ def test_statements_on_which_no_read_column_depends_are_left_out() -> None:
     assert positions("number") == [3, 4]
     assert positions("last_name") == [1, 2, 3, 4]
     assert positions("first_name") == [1, 2, 3, 4, 5]
+
+
+CONDITIONS = """
+| condition                       | may hit                                                                       |
+| a = 1                           | `a` IN (1)                                                                    |
+| a = -1 OR a = 2                 | ((`a` = (- 1)) OR (`a` = 2))                                                  |
+| a IN (1, -2) AND b > 3          | `a` IN (1, (- 2))                                                             |
+| a BETWEEN -5 AND 5.5            | (`a` >= (- 5) AND `a` <= 5.5)                                                 |
+| b > a AND a < 5                 | (`a` <= 5)                                                                    |
+| `first name` LIKE 'Tom%'        | (`first name` >= 'Tom' AND `first name` <= 'Ton')                             |
+| `first name` LIKE '%Tom'        | (`first name` LIKE '%Tom' ESCAPE '\\\\')                                      |
+"""
+"""The condition on a row of the base that is tested for a statement."""
+
+
+def test_a_statement_is_found_by_a_value_or_an_interval() -> None:
+    def may_hit(condition: str) -> str:
+        text = Program(typed(COLUMNS), parsed(f"DELETE FROM t WHERE {condition}", COLUMNS)).last_state()
+        return text.removeprefix("if((CASE WHEN ").partition(" THEN TRUE")[0]
+
+    rows = parse(CONDITIONS)
+    assert {row["condition"]: may_hit(row["condition"]) for row in rows} == {
+        row["condition"]: row["may hit"] for row in rows
+    }
+
+
+def test_overlapping_intervals_are_one_and_the_others_are_searched() -> None:
+    log = "".join(f"DELETE FROM t WHERE a BETWEEN {low} AND {low + 2};" for low in (9, 1, 2, 20, 3))
+    text = Program(typed(COLUMNS), parsed(log, COLUMNS)).last_state()
+    search = "if(`a` < 9, (`a` >= 1 AND `a` <= 5), if(`a` < 20, (`a` >= 9 AND `a` <= 11), (`a` >= 20 AND `a` <= 22)))"
+    assert f"WHEN {search} THEN TRUE" in text
 
 
 def test_ten_thousand_statements_are_one_expression_of_bounded_depth() -> None:

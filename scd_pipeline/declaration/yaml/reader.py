@@ -220,8 +220,8 @@ class DimensionReader:
             return {"timed_table": table}
         if name is not None and name not in self.timed_tables:
             problem = f"{short_repr(name)} is not a declared timed table"
-            fix = f"{did_you_mean(name, self.timed_tables)}; or put its file into the same folder"
-            self.report("UNKNOWN_NAME", path, problem, fix)
+            hint = f"{did_you_mean(name, self.timed_tables)}; or " if self.timed_tables else ""
+            self.report("UNKNOWN_NAME", path, problem, f"{hint}declare it in a file of the same folder")
         self.is_complete = False
         return {"feed": Feed()}
 

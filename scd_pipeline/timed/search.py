@@ -1,0 +1,56 @@
+"""The search of the statements that may hit a row, by the values and the intervals of their conditions (S12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from scd_pipeline.timed.expressions import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Intervals that overlap, as one, and the numbers of their statements."""
+
+    interval: Interval
+    numbers: tuple[int, ...]
+
+
+def clusters(intervals: Iterable[tuple[Interval, int]]) -> list[Cluster]:
+    """Return disjoint clusters of intervals, each with the number of its statement, in order of their values."""
+    ordered = sorted(intervals, key=lambda each: (each[0].low is not None, each[0].low and each[0].low.key))
+    merged: list[Cluster] = []
+    for interval, number in ordered:
+        if not merged or _is_after(interval, merged[-1].interval):
+            merged.append(Cluster(interval, (number,)))
+        else:
+            last = merged.pop()
+            merged.append(Cluster(_union(last.interval, interval), (*last.numbers, number)))
+    return merged
+
+
+def search(column: str, ordered: Sequence[Cluster], result: Callable[[Cluster], str]) -> str:
+    """Return an expression that finds the cluster that may have the value of a column, by a binary search.
+
+    Args:
+        column: The SQL of the column.
+        ordered: At least one cluster, as `clusters` returns them.
+        result: Returns the result for a cluster.
+    """
+    middle = len(ordered) // 2
+    first = ordered[middle].interval.low
+    if not middle or first is None:
+        return result(ordered[middle])
+    left, right = search(column, ordered[:middle], result), search(column, ordered[middle:], result)
+    return f"if({column} < {first.text}, {left}, {right})"
+
+
+def _is_after(interval: Interval, other: Interval) -> bool:
+    return interval.low is not None and other.high is not None and other.high.key < interval.low.key
+
+
+def _union(first: Interval, second: Interval) -> Interval:
+    """Return an interval from the begin of the first one to the later of the two ends."""
+    if first.high is None or second.high is None:
+        return Interval(first.low, None)
+    return Interval(first.low, max(first.high, second.high, key=lambda bound: bound.key))
