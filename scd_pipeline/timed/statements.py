@@ -124,6 +124,8 @@ def _node(log: LogText, timed: TimedTokens) -> exp.Expression:
 def _statement(
     log: LogText, timed: TimedTokens, node: exp.Expression, columns: Columns, position: int
 ) -> tuple[Statement, str]:
+    if node.args.get("tables"):
+        raise ExpressionError("STATEMENT_SYNTAX", node, reason="DELETE is not followed by FROM")
     require_only(node, *_KINDS[type(node)])
     table = node.this
     require_only(table, "this", "db", "catalog", "alias")

@@ -147,6 +147,7 @@ REJECTED = {
     "UPDATE doctors SET number = 1, NUMBER = 2": "STATEMENT_SYNTAX",
     "UPDATE doctors SET (number, name) = (1, 'a')": "STATEMENT_SYNTAX",
     "UPDATE doctors SET address.city = 'Rome'": "STATEMENT_SYNTAX",
+    "DELETE doctors": "STATEMENT_SYNTAX",
     "DELETE FROM doctors WHERE": "STATEMENT_SYNTAX",
     "DELETE FROM doctors WHERE number = 1)": "STATEMENT_SYNTAX",
     "DELETE FROM doctors WHERE name = 'open": "STATEMENT_SYNTAX",
