@@ -83,12 +83,6 @@ class Bound:
     text: str
     key: Any
 
-    @classmethod
-    def from_literal(cls, literal: Value) -> Bound:
-        """Return the bound of a literal."""
-        text = literal.literal or ""
-        return cls(literal.text, text.encode() if literal.kind is Kind.STRING else Fraction(text))
-
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -233,12 +227,14 @@ class Translator:
         literals = [bound for pair in bounds for bound in pair if bound is not None]
         if not (literals and isinstance(node.this, exp.Column) and self._are_literals(literals)):
             return None
-        column, *_ = self._comparable(node.this, *literals)
-        if column.kind not in (*_NUMBERS, Kind.STRING):
+        column, *values = self._comparable(node.this, *literals)
+        sort_key = _sort_key(column, values)
+        if sort_key is None:
             return None
 
         def bound(literal: exp.Expression | None) -> Bound | None:
-            return None if literal is None else Bound.from_literal(self.value(literal))
+            value = None if literal is None else self.value(literal)
+            return None if value is None else Bound(value.text, sort_key(value.literal or ""))
 
         return column.text, [Interval(bound(low), bound(high)) for low, high in bounds]
 
@@ -468,6 +464,20 @@ def _common(values: Sequence[Value], *others: Value) -> Kind:
     kinds = [value.kind for value in (*values, *others) if value.kind is not Kind.NULL]
     order = [Kind.NULL, *_NUMBERS, Kind.DATE, Kind.TIME]
     return max(kinds, key=lambda kind: order.index(kind) if kind in order else 0, default=Kind.NULL)
+
+
+def _sort_key(column: Value, literals: Sequence[Value]) -> Callable[[str], Any] | None:
+    """Return a function by which literals sort as Spark compares them with a column, None if none is exact.
+
+    Spark compares whole and decimal numbers with each other exactly, all numbers with those of type double as such
+    ones, and texts by their bytes.
+    """
+    if column.kind is Kind.STRING:
+        return str.encode
+    if column.data_type == Primitive("double"):
+        return float
+    is_exact = not any(value.kind is Kind.FLOAT for value in (column, *literals))
+    return Fraction if is_exact and column.kind in _NUMBERS else None
 
 
 _Bounds: TypeAlias = tuple[exp.Expression | None, exp.Expression | None]

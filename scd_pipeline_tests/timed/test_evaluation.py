@@ -211,6 +211,19 @@ def test_a_statement_is_found_by_a_value_or_an_interval() -> None:
     }
 
 
+def test_intervals_are_compared_as_spark_compares_them() -> None:
+    def branches(data_type: str, *bounds: str) -> int:
+        log = "".join(f"UPDATE t SET b = 1 WHERE x BETWEEN {bound} AND {bound};" for bound in bounds)
+        columns = {"x": data_type, "b": "int"}
+        return Program(typed(columns), parsed(log, columns)).last_state().partition("aggregate")[0].count("if(`x` <")
+
+    equal_as_doubles = ("0.1", "0.10000000000000000001")
+    assert branches("decimal(38,20)", *equal_as_doubles) == 1
+    assert branches("double", *equal_as_doubles) == 0
+    assert branches("double", "0.1", "0.2") == 1
+    assert branches("float", "1", "2") == branches("int", "1e0", "2e0") == 0
+
+
 def test_overlapping_intervals_are_one_and_the_others_are_searched() -> None:
     log = "".join(f"DELETE FROM t WHERE a BETWEEN {low} AND {low + 2};" for low in (9, 1, 2, 20, 3))
     text = Program(typed(COLUMNS), parsed(log, COLUMNS)).last_state()
