@@ -193,6 +193,20 @@ def test_statements_on_columns_that_are_not_read_are_not_evaluated(base: Path, p
     assert caught.value.code == "COLUMN_NOT_FOUND"
 
 
+@requirement("V23")
+@pytest.mark.slow(60)
+def test_ten_thousand_statements_give_the_exact_rows(spark: SparkSession, tmp_path: Path, pipeline: Pipeline) -> None:
+    rows = 10_000
+    spark.range(rows).selectExpr("id", "id AS value").coalesce(1).write.parquet(str(tmp_path / "base"))
+    statements = [f"UPDATE t SET value = value + {i} WHERE id = {i};" for i in range(0, rows, 2)]
+    statements += [f"UPDATE t SET value = -value WHERE id BETWEEN {i} AND {i + 1};" for i in range(0, rows, 2)]
+    log = [f"-- time={number}\n{statement}" for number, statement in enumerate(statements)]
+    (tmp_path / "base" / ".updates").write_text("\n".join(log), encoding="utf-8")
+    read = pipeline.read(TimedTable("t", Base(str(tmp_path / "base"), format="parquet")))
+    expected = f"CASE WHEN id < {rows} THEN IF(id % 2 = 0, -2, -1) * id END"
+    assert read.selectExpr("count(*)", f"count_if(value = {expected})").collect()[0][:] == (rows, rows)
+
+
 EVERY_TYPE = {
     "small": ("int", 1, "2", 2),
     "large": ("bigint", 1, "9223372036854775807", 9223372036854775807),
