@@ -1,8 +1,8 @@
 """Measure reads of a timed table against a read of its base: `python -m benchmarks.timed_tables`.
 
 The base is one Parquet table. Each log has statements of one kind, which hit some rows each. In each round, the base
-itself and all logs are read in turn, in one warm session; the time of a read includes the plan of its query. The result is the median, and
-its ratio to that of the read of the base.
+itself and all logs are read in turn, in one warm session; the time of a read includes the plan of its query. The result
+is the median, and its ratio to that of the read of the base.
 """
 
 from __future__ import annotations

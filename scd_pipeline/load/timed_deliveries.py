@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from scd_pipeline.declaration import Dimension, Source, TimedTable
 from scd_pipeline.declaration.source import TIMED_FEED
@@ -15,7 +16,7 @@ from scd_pipeline.load.log import read_log
 from scd_pipeline.timed.base import base_changed_at
 from scd_pipeline.timed.changes import changes_by_key
 from scd_pipeline.timed.expressions import find_column
-from scd_pipeline.timed.read import TimedState, read_state
+from scd_pipeline.timed.read import TimedState, read_whole_state
 from scd_pipeline.timed.statements import Statement
 from scd_pipeline.timed.times import from_millis, to_millis
 
@@ -29,7 +30,7 @@ def timed_deliveries(warehouse: Warehouse, dimension: Dimension) -> list[Deliver
     The delivery `base` has the rows at the earliest time of the dimension, after all statements up to then. Each later
     time of the log is a delivery of the changes at this time. Its revision is the last change of anything that it
     depends on: of the base, or of a statement at or before its time. The deliveries of times that the log has no longer
-    are withdrawn.
+    are withdrawn, unless they were folded: these remain as they were loaded.
 
     Raises:
         SourceDataError: A log or a base cannot be read.
@@ -39,14 +40,19 @@ def timed_deliveries(warehouse: Warehouse, dimension: Dimension) -> list[Deliver
 
 
 def _deliveries(warehouse: Warehouse, dimension: Dimension, source: Source, table: TimedTable) -> Iterable[Delivery]:
-    changed_at = base_changed_at(warehouse.spark, table.base)
-    state = read_state(warehouse, table)
+    state = read_whole_state(warehouse, table)
+    changed_at = base_changed_at(warehouse.spark, table.base) if state.fold is None else state.fold.at * 1000
     start = to_millis(to_datetime(dimension.earliest_time), "UTC")
-    deliveries = list(_available(source, state, table, start, changed_at))
-    names = {each.name for each in deliveries}
     stored = [batch for batch in read_log(warehouse, dimension).batches() if batch.source == source.name]
-    removed = [batch.delivery for batch in batches_in_effect(list(stored)) if batch.delivery not in names]
+    loaded = {batch.delivery: batch.at for batch in batches_in_effect(list(stored))}
+    folded_names = {name for name, time in loaded.items() if _is_folded(time, state)}
+    deliveries = [each for each in _available(source, state, table, start, changed_at) if each.name not in folded_names]
+    removed = loaded.keys() - folded_names - {each.name for each in deliveries}
     return [*deliveries, *(Delivery(source.name, name, TIMED_FEED.name, withdrawn=True) for name in removed)]
+
+
+def _is_folded(time: datetime | None, state: TimedState) -> bool:
+    return state.fold is not None and time is not None and to_millis(time, "UTC") <= state.fold.until
 
 
 def _available(source: Source, state: TimedState, table: TimedTable, start: int, changed_at: int) -> Iterable[Delivery]:

@@ -74,6 +74,11 @@ def require_unchanged(spark: SparkSession, table: TimedTable, log: Sequence[Stat
         raise SourceDataError("BASE_CHANGED_AFTER_FOLD", table.base.path, **details)
 
 
+def is_retained(spark: SparkSession, table: TimedTable, log: Sequence[Statement], fold: StoredRead) -> bool:
+    """Return whether the declared base and the folded statements still exist, which may be removed after a fold."""
+    return bool(folded(log, fold.until)) and base_state(spark, table.base) != _NO_BASE
+
+
 def folded(log: Sequence[Statement], until: int) -> list[Statement]:
     """Return the statements of a log up to the time of a fold."""
     return [statement for statement in log if statement.millis <= until]

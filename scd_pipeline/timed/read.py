@@ -20,7 +20,7 @@ from scd_pipeline.texts import did_you_mean
 from scd_pipeline.timed import evaluate
 from scd_pipeline.timed.base import base_types, fit_folded_base, read_base
 from scd_pipeline.timed.expressions import Columns, find_column
-from scd_pipeline.timed.folded_base import checksum, folded, read_folded_base, require_unchanged
+from scd_pipeline.timed.folded_base import checksum, folded, is_retained, read_folded_base, require_unchanged
 from scd_pipeline.timed.log import LogText
 from scd_pipeline.timed.log_table import read_log_table
 from scd_pipeline.timed.program import Program, applied, relevant
@@ -125,6 +125,22 @@ def read_state(warehouse: Warehouse, table: TimedTable) -> TimedState:
         return TimedState(base, columns, log)
     require_unchanged(spark, table, log, folded_base.fold)
     return TimedState(base, columns, log, folded_base.fold)
+
+
+def read_whole_state(warehouse: Warehouse, table: TimedTable) -> TimedState:
+    """Return the declared base and the whole log, also of a folded log, which a history needs.
+
+    If the declared base or the folded statements were removed after a fold, return the state since the fold.
+
+    Raises:
+        SourceDataError: As for `read_state`.
+        ForeignCommitError: Another program changed the folded base.
+    """
+    state = read_state(warehouse, table)
+    if state.fold is None or not is_retained(warehouse.spark, table, state.log, state.fold):
+        return state
+    base = read_base(warehouse.spark, table)
+    return TimedState(base, base_types(table, base), state.log)
 
 
 def read_log(warehouse: Warehouse, table: TimedTable) -> list[LogText]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +120,37 @@ def test_the_history_has_the_rows_of_a_read_at_every_time(
     (tmp_path / "log").write_text(LOG, encoding="utf-8")
     pipeline.load(person)
     assert_history(HISTORY, pipeline)
+
+
+@requirement("V25", "V27")
+@pytest.mark.slow(40)
+def test_a_history_keeps_what_was_folded_and_what_was_then_removed_from_the_log(
+    people: Callable[..., TimedTable], spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """The fold contains statements that no load has seen: their versions come from the log, as long as it has them."""
+    table, pipeline = people(), Pipeline(warehouse, spark=spark)
+    person, whole = dimension(table), (tmp_path / "log").read_text(encoding="utf-8")
+    before, _, after = whole.partition("-- time=2023-01-01")
+    (tmp_path / "log").write_text(before, encoding="utf-8")
+    pipeline.load(person)
+    (tmp_path / "log").write_text(whole, encoding="utf-8")
+    pipeline.fold_log(table, until="2023-06-01", author="Ada")
+    pipeline.load(person)
+    assert_history(HISTORY, pipeline)
+    (tmp_path / "log").write_text(f"-- time=2024-01-01{after.partition('-- time=2024-01-01')[2]}", encoding="utf-8")
+    assert {each.outcome for each in pipeline.load(person).results} <= {"unchanged"}
+    assert_history(HISTORY, pipeline)
+    new = replace(person, name="dim_later")
+    pipeline.load(new)
+    rows = [row.asDict() for row in pipeline.history("dim_later").where("number < 4").collect()]
+    assert_same_rows(
+        """
+        | number | name | city | effective_from      | effective_to        |
+        | 1      | Ada  | Oslo |                     | 2024-01-01 00:00:00 |
+        | 2      | Ada  | Oslo | 2024-01-01 00:00:00 |                     |
+        """,
+        rows,
+    )
 
 
 @requirement("V27")
