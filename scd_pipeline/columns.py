@@ -14,6 +14,7 @@ EFFECTIVE_TO = "effective_to"
 CURRENT_FLAG = "current_flag"
 VERSION = "version"
 IS_DELETED = column_names.IS_DELETED
+VERSION_STATE = column_names.VERSION_STATE
 CHANGE_REASON = "change_reason"
 CHANGE_SOURCE = "change_source"
 LAST_UPDATED = "last_updated"

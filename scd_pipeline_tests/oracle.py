@@ -90,6 +90,7 @@ class Dim:
     begin: tuple[dt.datetime, dt.datetime] | None = None
     begin_attr: str | None = None
     deleted_rows: str = "keep"
+    version_state: bool = False
     deleted_at: bool = False
     retire_guard: Guard = Guard()
 
@@ -827,13 +828,25 @@ def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dic
 def window_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dict[str, Any]:
     """S2, S3: the half-open window; the version with no end is the current one."""
     deleted = {"is_deleted": not version.opened.after.exists} if dim.deleted_rows == "new_version" else {}
+    state = {"version_state": version_state(dim, history, version)} if dim.version_state else {}
     return {
         "effective_from": begins(dim, history, version),
         "effective_to": version.ended,
         "current_flag": version.ended == dim.open_end,
         "version": version.number,
         **deleted,
+        **state,
     }
+
+
+def version_state(dim: Dim, history: Sequence[Moment], version: Version) -> str:
+    """S18: what happened last to a version: the entity was deleted, its values changed, or it began to exist."""
+    if not version.opened.after.exists:
+        return "deleted"
+    last = next((moment for moment in history if moment.time == version.ended), version.opened)
+    if not last.after.exists:
+        return "deleted"
+    return "changed" if last.before.exists else "new"
 
 
 def version_row(

@@ -135,6 +135,7 @@ CUSTOMER = _shape(
     added={"manager"},
     optional={"email", "score"},
     begin_attr="birth_date",
+    version_state=True,
 )
 
 STORE = _shape(
@@ -237,6 +238,7 @@ MACHINE = _shape(
     added={"counts"},
     optional={"tags"},
     begin=(dt.datetime(2023, 1, 1), START + DAY),
+    version_state=True,
 )
 
 SHOPPER = replace(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from scd_pipeline import columns as c
 from scd_pipeline.declaration import Attribute, Dimension, Fact, ScdType
 from scd_pipeline.declaration.change_types import CHANGE_TYPES, WITHDRAWN
-from scd_pipeline.declaration.column_names import ROW_HASH, VERSION_STATE
+from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.delta import audit_table as a
 from scd_pipeline.history import transitions as t
 from scd_pipeline.history.transitions import key_columns
@@ -36,8 +36,8 @@ _DIMENSION = {
     c.CURRENT_FLAG: "Whether this is the current version: its validity window has no end.",
     c.VERSION: "Number of the version within its entity, counted from 1 in order of time.",
     c.IS_DELETED: "Whether a delete opened this version.",
+    c.VERSION_STATE: "Last transition that opened or closed this version.",
     c.DELETED_AT: "Business time at which the entity was deleted; NULL while it exists.",
-    VERSION_STATE: "`new` for the first version, `deleted` for one that a delete opened, `changed` for any other.",
     ROW_HASH: "SHA-256 hash of the values that open versions (types 2 and 6).",
 }
 _LOG = {

@@ -15,10 +15,10 @@ ROW_HASH = "row_hash"
 """A column that a table has only if a name is declared for it."""
 
 VERSION_STATE = "version_state"
-"""A column that a table has only if a name is declared for it: whether a version is new, changed or deleted."""
+"""A column that a table has only if a name is declared for it: the last transition that opened or closed a version."""
 
 OPT_IN_COLUMNS = (ROW_HASH, VERSION_STATE)
-"""Columns that follow from the others, and that a table has only if a name is declared for them."""
+"""Columns that a table has only if a name is declared for them."""
 
 IS_DELETED = "is_deleted"
 """A column of a table whose deletes open versions (`deleted_rows: new_version`)."""

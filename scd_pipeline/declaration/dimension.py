@@ -9,9 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
+from scd_pipeline.declaration.change_types import VERSION_STATES
 from scd_pipeline.declaration.checks.dimension import check_dimension
 from scd_pipeline.declaration.checks.warnings import dimension_warnings
-from scd_pipeline.declaration.column_names import IS_DELETED, ColumnLayout, ColumnName
+from scd_pipeline.declaration.column_names import IS_DELETED, VERSION_STATE, ColumnLayout, ColumnName
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
@@ -220,6 +221,16 @@ class Dimension:
     def audit_label(self, change_type: str) -> str:
         """Return the label of the audit for a change type: the change type itself if it has no other (S21)."""
         return self.audit_labels.get(change_type, change_type)
+
+    @property
+    def version_states(self) -> Mapping[str, str]:
+        """The values of `version_state` by change type: the labels of the audit, otherwise new, changed and deleted."""
+        return {change_type: self.audit_labels.get(change_type, state) for change_type, state in VERSION_STATES.items()}
+
+    @property
+    def has_version_state(self) -> bool:
+        """Whether the table has the column `version_state`."""
+        return self.column_layout.name(VERSION_STATE) is not None
 
     @property
     def _effective_profile(self) -> Profile:

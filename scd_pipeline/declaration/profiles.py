@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
+from scd_pipeline.declaration.change_types import VERSION_STATES
 from scd_pipeline.declaration.column_names import ColumnName
 from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END
 
@@ -63,7 +63,7 @@ PROFILES: Mapping[str, Profile] = {
             "version_state": "version_state",
         },
         NULL_OPEN_END,
-        {INSERT: "new", UPDATE: "changed", LOGICAL_DELETE: "deleted"},
+        VERSION_STATES,
     ),
 }
 """The profiles by name. A declaration can give other names to single columns."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_TO, IS_DELETED, VERSION
+from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.column_names import ROW_HASH, VERSION_STATE, ColumnLayout
+from scd_pipeline.declaration.column_names import ROW_HASH, ColumnLayout
 from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.row_hash import row_hash
@@ -63,14 +63,8 @@ def to_stored_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
         value = F.when(col(name) != open_end(dimension), col(name)) if is_end else col(name)
         stored = stored_name(name, layout)
         columns += [value.alias(stored)] if stored is not None else []
-    is_version = ~col(dimension.surrogate_key).isin(list(RESERVED_KEYS))
-    further = {ROW_HASH: row_hash(dimension), VERSION_STATE: _version_state(dimension)}
-    names = {column: layout.name(column) for column in further}
-    columns += [F.when(is_version, further[column]).alias(name) for column, name in names.items() if name]
+    hash_name = layout.name(ROW_HASH)
+    if hash_name is not None:
+        is_version = ~col(dimension.surrogate_key).isin(list(RESERVED_KEYS))
+        columns.append(F.when(is_version, row_hash(dimension)).alias(hash_name))
     return rows.select(*columns)
-
-
-def _version_state(dimension: Dimension) -> Column:
-    """Return "deleted" for a version that a delete opened, "new" for the first version, and "changed" for others."""
-    is_deleted = F.col(IS_DELETED) if dimension.has_deleted_versions else F.lit(False)
-    return F.when(is_deleted, "deleted").when(F.col(VERSION) == 1, "new").otherwise("changed")

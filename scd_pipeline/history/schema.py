@@ -18,17 +18,18 @@ from scd_pipeline.columns import (
     LAST_UPDATED,
     LOAD_RUN_ID,
     VERSION,
+    VERSION_STATE,
     attribute_types,
 )
 from scd_pipeline.declaration import Attribute, Begin, Dimension, ScdType
-from scd_pipeline.declaration.column_names import OPT_IN_COLUMNS, TABLE_COLUMNS, ColumnLayout
+from scd_pipeline.declaration.column_names import ROW_HASH, TABLE_COLUMNS, ColumnLayout
 from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.expressions import col
 from scd_pipeline.history.row_windows import RowWindow
 
 _BEGIN_VALUE = "_begin_value"
-COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name not in OPT_IN_COLUMNS)
+COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name != ROW_HASH)
 """The generated columns of `dimension_schema` that can have other names in the table."""
 
 
@@ -46,6 +47,7 @@ def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
             (CURRENT_FLAG, "boolean", False),
             (VERSION, "int", False),
             *([(IS_DELETED, "boolean", False)] if dimension.has_deleted_versions else []),
+            *([(VERSION_STATE, "string", True)] if dimension.has_version_state else []),
         ]
     elif dimension.deleted_at:
         columns.append((DELETED_AT, "timestamp", True))
@@ -64,13 +66,14 @@ def stored_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
         for name, ddl, nullable in dimension_schema(dimension)
         if (stored := stored_name(name, dimension.column_layout)) is not None
     ]
-    opt_in = [name for column in OPT_IN_COLUMNS if (name := dimension.column_layout.name(column))]
-    return [*columns, *[(name, "string", True) for name in opt_in]]
+    row_hash = dimension.column_layout.name(ROW_HASH)
+    return [*columns, *([(row_hash, "string", True)] if row_hash else [])]
 
 
 def stored_name(column: str, layout: ColumnLayout) -> str | None:
     """Return the name in the table of a column of `dimension_schema`; None if the table does not have it."""
-    return layout.name(column) if column in COMPUTED_COLUMNS else column
+    # An attribute may have the default name of a column that the table lacks.
+    return (layout.names.get(column, column) or None) if column in COMPUTED_COLUMNS else column
 
 
 def dimension_columns(dimension: Dimension) -> Sequence[str]:

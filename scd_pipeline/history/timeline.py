@@ -47,9 +47,11 @@ from scd_pipeline.columns import (
     SOURCE,
     UPSERT,
     VERSION,
+    VERSION_STATE,
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension, ScdType
+from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
 from scd_pipeline.expressions import col, delivery_id, to_comparable, with_columns
 from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE
 from scd_pipeline.history.attribute_values import (
@@ -72,7 +74,7 @@ from scd_pipeline.history.existence import (
     with_presence,
 )
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
-from scd_pipeline.history.row_windows import RowWindows
+from scd_pipeline.history.row_windows import RowWindow, RowWindows
 from scd_pipeline.history.schema import beginning, dimension_columns, open_end, version_start, with_begin_value
 
 EXISTS = "_exists"
@@ -228,6 +230,8 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
     if has_latest_in_version(dimension):
         versions = versions.withColumns(values_before_end(F.col(_END).isNull(), window))
         last_change = F.greatest(last_change, last_change_in_version())
+    if dimension.has_version_state:
+        versions = versions.withColumn(VERSION_STATE, version_state(dimension, window))
     if not dimension.has_deleted_versions:
         versions = versions.where(F.col(EXISTS))
     versions = with_columns(versions, value_changes(dimension, window))
@@ -247,6 +251,23 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
             **version_values(dimension, window),
         }
     )
+
+
+def version_state(dimension: Dimension, window: RowWindow) -> Column:
+    """Return the state of a version: that of the last transition that opened or closed it.
+
+    A current version is new if the entity did not exist before, and otherwise changed. A closed one is changed if the
+    next version follows without a gap, and deleted if the entity was deleted at its end. A version that a delete opened
+    is deleted.
+
+    Args:
+        dimension: The declaration.
+        window: The window over the states in which existence or values differ from those before, with `_end`.
+    """
+    new, changed, deleted = (F.lit(dimension.version_states[name]) for name in (INSERT, UPDATE, LOGICAL_DELETE))
+    opened = F.when(window.lag(F.col(EXISTS)), changed).otherwise(new)
+    closed = F.when(window.lead(F.col(EXISTS)), changed).otherwise(deleted)
+    return F.when(~F.col(EXISTS), deleted).when(F.col(_END).isNull(), opened).otherwise(closed)
 
 
 def one_row_per_entity(versions: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:

@@ -37,6 +37,7 @@ def declaration(shape: Shape, dim: o.Dim) -> Dimension:
         begin=_begin(dim),
         deleted_rows=dim.deleted_rows,  # type: ignore[arg-type]
         deleted_at=dim.deleted_at,
+        column_names={"version_state": "version_state"} if dim.version_state else {},
     )
 
 

@@ -40,6 +40,20 @@ MEMBER = declare(
     """
 )
 
+ARTICLE = declare(
+    """
+    dimension: dim_article
+    business_key: id
+    sources:
+      erp:
+        snapshot: {}
+        feed: {effective_at: time}
+    attributes:
+      price: {scd: 2, type: int}
+    column_names: {version_state: version_state}      # what happened last to a version
+    """
+)
+
 CONTRACT = declare(
     """
     dimension: dim_contract

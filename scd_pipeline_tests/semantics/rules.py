@@ -350,6 +350,10 @@ RULES: dict[str, Rule] = {
             "With `deleted_rows: new_version`, a delete also opens a version, with `is_deleted` and the values before. "
             "It is current until the entity returns, and facts of that time get its key. Queries of current rows and "
             "of rows as of a time omit it.",
+            "The column `version_state`, if a table has it, shows what happened last to a version. A current version "
+            "is `new` if the entity did not exist before, and otherwise `changed`. A closed version is `changed` if "
+            "the next one follows without a gap, and `deleted` if the entity was deleted at its end. A version that a "
+            "delete opened is `deleted`.",
         ),
     ),
     "S19": Rule(

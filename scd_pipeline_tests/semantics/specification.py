@@ -129,6 +129,7 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
         begin=_fixed_begin(begin) if begin and begin.at else None,
         begin_attr=begin.column if begin and begin.column else None,
         deleted_rows=dimension.deleted_rows,
+        version_state=dimension.has_version_state,
         deleted_at=dimension.deleted_at,
         retire_guard=o.Guard(guard.share, guard.at_least),
     )

@@ -1,6 +1,6 @@
 """S18: a delete closes a version and removes no row; provided values stay in effect."""
 
-from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER, MEMBER, VENDOR
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, ARTICLE, CUSTOMER, MEMBER, VENDOR
 from scd_pipeline_tests.semantics.specification import Case, case, feed, long_case, requirement, rule, snapshots
 
 
@@ -243,6 +243,72 @@ def test_a_delete_can_open_a_version_of_its_own() -> Case:
         | Kiel | 2024-05-01     | OPEN         | 5       | true         | true       | deleted_in_source |
         """,
         on_page=True,
+    )
+
+
+@rule("S18")
+@long_case
+def test_the_state_of_a_version_shows_what_happened_to_it_last() -> Case:
+    """An article that returns is new again."""
+    return Case(
+        ARTICLE,
+        snapshots(
+            """
+            | delivery | at         | id | price |
+            | 1        | 2024-01-01 | a  | 1     |
+            | 1        | 2024-01-01 | b  | 1     |
+            | 1        | 2024-01-01 | c  | 1     |
+            | 2        | 2024-02-01 | a  | 2     |
+            | 2        | 2024-02-01 | b  | 1     |
+            | 2        | 2024-02-01 | d  | 1     |
+            | 3        | 2024-03-01 | a  | 2     |
+            | 3        | 2024-03-01 | b  | 1     |
+            | 3        | 2024-03-01 | c  | 1     |
+            | 3        | 2024-03-01 | d  | 1     |
+            """,
+            "erp",
+        ),
+        becomes="""
+        | id | price | effective_from | effective_to | version_state |
+        | a  | 1     | 2024-01-01     | 2024-02-01   | changed       |
+        | a  | 2     | 2024-02-01     | OPEN         | changed       |
+        | b  | 1     | 2024-01-01     | OPEN         | new           |
+        | c  | 1     | 2024-01-01     | 2024-02-01   | deleted       |
+        | c  | 1     | 2024-03-01     | OPEN         | new           |
+        | d  | 1     | 2024-02-01     | OPEN         | new           |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S14", "S18")
+@long_case
+def test_a_late_change_record_that_fills_a_gap_changes_the_states_of_its_neighbours() -> Case:
+    """The windows of both other versions stay as they are."""
+    return Case(
+        ARTICLE,
+        snapshots(
+            """
+            | delivery | at         | id     | price |
+            | 1        | 2024-01-01 | a      | 1     |
+            | 2        | 2024-02-01 | no row |       |
+            | 3        | 2024-03-01 | a      | 1     |
+            """,
+            "erp",
+        ),
+        feed(
+            """
+            | delivery | id | time       | price |
+            | 9        | a  | 2024-02-01 | 2     |
+            """,
+            "erp",
+        ),
+        becomes="""
+        | price | effective_from | effective_to | version_state | load_run_id    |
+        | 1     | 2024-01-01     | 2024-02-01   | changed       | erp/snapshot/1 |
+        | 2     | 2024-02-01     | 2024-03-01   | changed       | erp/feed/9     |
+        | 1     | 2024-03-01     | OPEN         | changed       | erp/snapshot/3 |
+        """,
     )
 
 

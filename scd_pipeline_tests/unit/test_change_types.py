@@ -41,6 +41,17 @@ def test_a_profile_has_labels_for_tables_with_windows_and_single_ones_can_be_cha
     assert parse(describe(changed)) == (changed,)
 
 
+def test_labels_are_also_the_states_of_versions() -> None:
+    assert customer().version_states == LABELS
+    assert customer(change_types={"INSERT": "N"}).version_states == {**LABELS, "INSERT": "N"}
+
+
+def test_two_states_of_versions_are_not_the_same() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        customer(change_types={"INSERT": "changed"}, column_names={"version_state": "state"})
+    assert [(error.field, error.code) for error in caught.value.errors] == [("change_types.UPDATE", "NAME_IN_USE")]
+
+
 def test_labels_can_be_exchanged() -> None:
     assert customer(change_types={"INSERT": "UPDATE", "UPDATE": "INSERT"}).audit_labels["INSERT"] == "UPDATE"
 

@@ -156,7 +156,11 @@ def test_a_declared_open_end_replaces_that_of_the_profile() -> None:
             {"column_names.row_hash": "NAME_IN_USE"},
         ),
         ({"attributes": {"row_hash": 2}, "profile": "elevata"}, {"column_names.row_hash": "NAME_IN_USE"}),
-        ({"surrogate_key": "version_state", "profile": "elevata"}, {"column_names.version_state": "NAME_IN_USE"}),
+        ({"surrogate_key": "version_state", "profile": "elevata"}, {"surrogate_key": "NAME_IN_USE"}),
+        (
+            {"attributes": {"version_state": 2}, "column_names": {"version_state": "state"}},
+            {"attributes.version_state": "NAME_IN_USE"},
+        ),
         ({"column_names": {"version": "number", "row_hash": "number"}}, {"column_names.row_hash": "NAME_IN_USE"}),
         ({"column_names": {"effective_from": "effective_to"}}, {"column_names.effective_from": "NAME_IN_USE"}),
         ({"column_names": {"deleted_at": "gone_at"}}, {"column_names.deleted_at": "NOT_APPLICABLE"}),

@@ -235,6 +235,7 @@ former name of a generated column: attribute previous_town has the name of a col
   choose another name for that attribute
 surrogate key clash: column City is attribute city; choose another name
 label twice: 'changed' is the label of INSERT too; choose another label
+state of a version as a label: 'changed', the version state of UPDATE, is the label of INSERT; declare a label for it
 business key twice: column Customer_ID is in the business key as customer_id; choose another name
 business key named as a column of the audit: column Actor is one of the audit, which also has the business key; choose
   another name

@@ -288,6 +288,10 @@ SNAPSHOT | attributes: | change_types: {DELETE: deleted}\nattributes:
 SNAPSHOT | attributes: | change_types: {INSERT: changed, UPDATE: changed}\nattributes:
 6 | change_types.UPDATE | NAME_IN_USE
 
+# state of a version as a label
+SNAPSHOT | attributes: | change_types: {INSERT: changed}\ncolumn_names: {version_state: state}\nattributes:
+6 | change_types.UPDATE | NAME_IN_USE
+
 # long retention of files
 SNAPSHOT | attributes: | table_properties: {delta.deletedFileRetentionDuration: interval 31 days}\nattributes:
 6 | table_properties.delta.deletedFileRetentionDuration | OUT_OF_RANGE

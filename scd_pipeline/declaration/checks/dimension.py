@@ -16,7 +16,7 @@ from scd_pipeline.declaration.checks.collect import NO_VERSIONS, ErrorCollector,
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.source import check_sources
-from scd_pipeline.declaration.column_names import IS_DELETED, OPT_IN_COLUMNS, ROW_HASH, WINDOW_COLUMNS
+from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_STATE, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import (
@@ -122,7 +122,8 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
 
 def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that no two columns of the table have the same name; case is ignored, as in Delta."""
-    technical = (*TECHNICAL_COLUMNS, *([IS_DELETED] if draft.has_deleted_versions else []))
+    optional = {IS_DELETED: draft.has_deleted_versions, VERSION_STATE: draft.has_version_state}
+    technical = (*TECHNICAL_COLUMNS, *(column for column, exists in optional.items() if exists))
     used_names = dict.fromkeys(technical, "is reserved for a column that the package adds")
 
     def claim(column: str, field: str, meaning: str) -> None:
@@ -152,7 +153,7 @@ def _generated_columns(draft: Dimension) -> Iterator[tuple[str, str, str]]:
         for generated in attribute.generated_columns:
             yield generated, f"attributes.{attribute.name}", f"belongs to attribute {attribute.name}"
     for column, name in draft.column_layout.names.items():
-        if name and (name != column or column in OPT_IN_COLUMNS):
+        if name and (name != column or column == ROW_HASH):
             yield name, f"column_names.{column}", f"is the name of {column}"
 
 
@@ -455,7 +456,7 @@ def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_change_types(errors: ErrorCollector, draft: Dimension) -> None:
-    """Check that each change type has a label of its own."""
+    """Check that each change type has a label of its own, and each state of a version too."""
     declared: Any = draft.change_types
     if not isinstance(declared, Mapping):
         problem = f"{short_repr(declared)} is not a mapping"
@@ -471,6 +472,11 @@ def _check_change_types(errors: ErrorCollector, draft: Dimension) -> None:
             errors.add("INVALID_NAME", field, f"{short_repr(label)} cannot be a label", "write a text")
         elif (other := used_labels.setdefault(label, change_type)) != change_type:
             errors.add("NAME_IN_USE", field, f"{short_repr(label)} is the label of {other} too", "choose another label")
+    states = draft.version_states if draft.has_version_state else {}
+    for change_type, state in states.items():
+        if change_type not in draft.audit_labels and used_labels.get(state) in states:
+            problem = f"{short_repr(state)}, the version state of {change_type}, is the label of {used_labels[state]}"
+            errors.add("NAME_IN_USE", field_path("change_types", change_type), problem, "declare a label for it")
 
 
 def _check_surrogate(errors: ErrorCollector, draft: Dimension) -> None:

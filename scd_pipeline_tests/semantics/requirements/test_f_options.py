@@ -229,9 +229,9 @@ HISTORIES = {
     """,
     "elevata": """
     | tier   | risk_score | version_started_at | version_ended_at | version | version_state | loaded_at  |
-    | Bronze | 10         | 2024-01-01         | 2024-06-01       | 1       | new           | 2024-07-01 |
-    | Silver | 10         | 2024-06-01         | 2024-09-01       | 2       | changed       | 2024-07-01 |
-    | Silver | 20         | 2024-11-01         | NULL             | 3       | changed       | 2024-11-01 |
+    | Bronze | 10         | 2024-01-01         | 2024-06-01       | 1       | changed       | 2024-07-01 |
+    | Silver | 10         | 2024-06-01         | 2024-09-01       | 2       | deleted       | 2024-07-01 |
+    | Silver | 20         | 2024-11-01         | NULL             | 3       | new           | 2024-11-01 |
     """,
 }
 """The same history in the columns of each profile."""
