@@ -6,6 +6,7 @@ from scd_pipeline.declaration.describe import describe
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
+from scd_pipeline.declaration.history import history_of
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.timed_table import Base, BaseColumn, TimedTable
@@ -48,6 +49,7 @@ __all__ = [
     "Struct",
     "TimedTable",
     "describe",
+    "history_of",
     "parse",
     "parse_declarations",
     "parse_type",

@@ -12,7 +12,7 @@ from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.change_types import VERSION_STATES
 from scd_pipeline.declaration.checks.dimension import check_dimension
 from scd_pipeline.declaration.checks.warnings import dimension_warnings
-from scd_pipeline.declaration.column_names import IS_DELETED, VERSION_STATE, ColumnLayout, ColumnName
+from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_STATE, ColumnLayout, ColumnName
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
@@ -198,6 +198,8 @@ class Dimension:
         profile = self._effective_profile
         open_end = profile.open_end if self.open_end == PROFILE_OPEN_END else self.open_end
         names = {**profile.column_names, **self.column_names}
+        if profile.column_names.get(ROW_HASH) in self.attribute_names and ROW_HASH not in self.column_names:
+            del names[ROW_HASH]  # the attribute is the hash of the source
         if not self.has_deleted_versions:
             names.pop(IS_DELETED, None)
         return ColumnLayout(names, open_end, self.has_windows)

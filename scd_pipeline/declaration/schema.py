@@ -56,7 +56,7 @@ def declaration_schema() -> Schema:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Declaration of a dimension, a fact or a timed table",
         "type": "object",
-        "properties": {"dimension": {}, "fact": {}, "timed_table": {}},
+        "properties": {"dimension": {}, "history_of": {}, "fact": {}, "timed_table": {}},
         "if": {"required": ["fact"]},
         "then": _reference("fact"),
         "else": {
@@ -94,7 +94,12 @@ def _dimension() -> Schema:
         "table_properties": properties,
         "history_table_properties": properties,
     }
-    return _section(options.DIMENSION, Dimension, sections, required=("dimension", "business_key", "sources"))
+    return {
+        **_section(options.DIMENSION, Dimension, sections, required=("business_key",)),
+        "if": {"required": ["history_of"]},
+        "then": {"required": ["attributes"]},
+        "else": {"required": ["dimension", "sources"]},
+    }
 
 
 def _fact() -> Schema:

@@ -127,6 +127,14 @@ def test_a_profile_names_the_limits_of_a_window_and_decides_whether_an_end_can_b
     assert sorted(stored) == sorted(WINDOW_COLUMNS[profile])
 
 
+@requirement("H13")
+def test_a_hash_of_the_source_replaces_that_of_a_profile() -> None:
+    dimension = customer({"row_hash": 2, "city": Attribute(1, untracked="at_open")}, profile="elevata")
+    assert columns(dimension).count("row_hash") == 1
+    assert columns(dimension).index("row_hash") < columns(dimension).index("version_started_at")
+    assert parse(describe(dimension)) == (dimension,)
+
+
 def test_a_profile_leaves_a_table_without_windows_unchanged() -> None:
     attributes = {"name": Attribute(1)}
     assert columns(customer(attributes, profile="dlt")) == columns(customer(attributes))
@@ -155,7 +163,10 @@ def test_a_declared_open_end_replaces_that_of_the_profile() -> None:
             {"attributes": {"row_hash": 2}, "column_names": {"row_hash": "row_hash"}},
             {"column_names.row_hash": "NAME_IN_USE"},
         ),
-        ({"attributes": {"row_hash": 2}, "profile": "elevata"}, {"column_names.row_hash": "NAME_IN_USE"}),
+        (
+            {"attributes": {"row_hash": 2}, "profile": "elevata", "column_names": {"row_hash": "row_hash"}},
+            {"column_names.row_hash": "NAME_IN_USE"},
+        ),
         ({"surrogate_key": "version_state", "profile": "elevata"}, {"surrogate_key": "NAME_IN_USE"}),
         (
             {"attributes": {"version_state": 2}, "column_names": {"version_state": "state"}},

@@ -119,6 +119,8 @@ attribute name underscore: '_email' cannot be a name; <a name's rule>
 former name bad: 'a,b' cannot be a name; <a name's rule>
 table name: 'dim-customer' cannot be the name of a table; write letters, digits and `_`, beginning with a letter, and
   not ending with _changes, _audit, _keys, _history or _archive
+history of a table name: 'rc-product_hist' cannot be the name of a table; write letters, digits and `_`, beginning with
+  a letter, and not ending with _changes, _audit, _keys, _history or _archive
 surrogate key name: '_key' cannot be a name; <a name's rule>
 label as a number: 1 cannot be a label; write a text
 group: 'sales team' cannot be a group; write letters, digits and `_`
@@ -193,6 +195,7 @@ scd missing: is missing; write 0, 1, 2, 3 or 6
 missing without a choice: has no value; write one of reject, not_provided, null, or remove the option
 former name empty: is empty; give a name or a list of names, or omit it
 no dimension: is missing; give the table's name, such as dim_customer
+history without attributes: is missing; name the columns of the table that the history has
 no business key: is missing; name the columns that identify an entity
 whole_row: `whole_row`, the row itself as the entity, is not supported yet; name the columns that identify an entity
 begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59, or give `column`
@@ -462,6 +465,7 @@ column type cut off at its comma: decimal(20,12) is cut off at its comma, which 
   "decimal(20,12)"
 nested column type cut off at its comma: struct<a:int,b:map<int,int>> is cut off at its comma, which ends a value in
   braces; quote it: "struct<a:int,b:map<int,int>>"
+history of a number: 2024 is read as a number, not as text; put it in quotes: "2024"
 table name unquoted: 2024 is read as a number, not as text; put it in quotes: "2024"
 attribute name boolean: no is read as true or false, not as a name; put it in quotes: "no"
 attribute name number: 1 is read as a number, not as a name; put it in quotes: "1"

@@ -27,6 +27,7 @@ TYPES: dict[str, Any] = {
 }
 VALID: dict[str, dict[str, Any]] = {
     "dimension": {"dimension": "d", "business_key": "id", "sources": {"crm": {"snapshot": {}}}},
+    "history": {"history_of": "t", "business_key": "id", "attributes": {"a": 2}},
     "fact": {"fact": "f", "grain": "id", "event_time": "at", "dimensions": {"c": "d"}, "sources": {"s": {"feed": "p"}}},
     "timed_table": {"timed_table": "t", "base": "t.avro"},
 }
@@ -59,6 +60,9 @@ PROBLEMS = """
 | dimension | {expected_values: {n: {as_of: a, value: 1}}}             | expected_values.n.expression         |
 | dimension | {change_types: {DELETE: gone}}                         | change_types.DELETE               |
 | dimension | {table_properties: {delta.x: []}}                     | table_properties.delta.x          |
+| history   | {history_of: 5}                                       | history_of                        |
+| history   | {attributes: {a: 5}}                                  | attributes.a                      |
+| history   | {historyof: t}                                        | historyof                         |
 | timed_table | {bse: t.avro}                                       | bse                               |
 | timed_table | {base: {path: t, columns: {a: {type: int, typ: a}}}}| base.columns.a.typ                |
 | timed_table | {base: {path: t, format: xls}}                      | base.format                       |

@@ -62,7 +62,13 @@ sources:
 attributes:
   name: 1
 """
-BASES = {"SNAPSHOT": SNAPSHOT, "FEED": FEED, "TWO": TWO, "FLAT": FLAT}
+HISTORY = """\
+history_of: rc_product
+business_key: rc_product_key
+attributes:
+  price: 2
+"""
+BASES = {"SNAPSHOT": SNAPSHOT, "FEED": FEED, "TWO": TWO, "FLAT": FLAT, "HISTORY": HISTORY}
 SHORT = {
     "<a name's rule>": COLUMN_NAME_RULE,
     "<the types>": (

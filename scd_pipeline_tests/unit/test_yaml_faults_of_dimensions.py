@@ -20,6 +20,18 @@ SNAPSHOT | dim_customer | dim-customer
 SNAPSHOT | dim_customer | dim_customer_audit
 1 | dimension | INVALID_NAME
 
+# history of a table name
+HISTORY | history_of: rc_product | history_of: rc-product
+1 | history_of | INVALID_NAME
+
+# history of a number
+HISTORY | history_of: rc_product | history_of: 2024
+1 | history_of | UNQUOTED_TEXT
+
+# history without attributes
+HISTORY | attributes:\n  price: 2\n | <nothing>
+1 | attributes | MISSING_VALUE
+
 # surrogate key name
 SNAPSHOT | attributes: | surrogate_key: _key\nattributes:
 6 | surrogate_key | INVALID_NAME

@@ -12,6 +12,7 @@ from yaml.nodes import MappingNode, Node
 
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.history import history_options
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.yaml.fact import FactReader, is_fact
 from scd_pipeline.declaration.yaml.nodes import documents
@@ -247,7 +248,7 @@ def _read_dimensions(texts: Iterable[_Documents], parsed: _Parsed) -> list[Dimen
             if dimension is not None:
                 dimensions.append(dimension)
             else:
-                parsed.invalid.add(_declared_name(root, "dimension"))
+                parsed.invalid.add(_dimension_name(root))
         parsed.report(reported)
     return dimensions
 
@@ -262,6 +263,12 @@ def _read_facts(texts: Iterable[_Documents], parsed: _Parsed) -> list[Fact]:
         parsed.report(reader.errors)
         facts += [fact] if fact is not None else []
     return facts
+
+
+def _dimension_name(root: Node) -> str:
+    """Return the name of a document's dimension, empty if it cannot be read."""
+    base = _declared_name(root, "history_of")
+    return str(history_options(base)["name"]) if base else _declared_name(root, "dimension")
 
 
 def _declared_name(root: Node, option: str) -> str:

@@ -137,6 +137,7 @@ SIGN_OFF: Options = {"by": Kind.TEXT, "date": Kind.TIME}
 EXPECTED_VALUE: Options = {"as_of": Kind.TIME, "expression": Kind.TEXT, "value": Kind.SCALAR}
 DIMENSION: Options = {
     "dimension": Kind.TEXT,
+    "history_of": Kind.TEXT,
     "business_key": Kind.SECTION,
     "sources": Kind.SECTION,
     "attributes": Kind.SECTION,

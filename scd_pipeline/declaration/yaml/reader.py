@@ -13,6 +13,7 @@ from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
+from scd_pipeline.declaration.history import history_options
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.times import TIME_FORM
@@ -36,6 +37,8 @@ from scd_pipeline.texts import did_you_mean, nearest, short_repr
 
 _CHANNELS: dict[str, tuple[Any, Options]] = {"snapshot": (Snapshot, options.SNAPSHOT), "feed": (Feed, options.FEED)}
 _ENTRY = "write `name: value`"
+_PLACEHOLDER = "table"
+"""The table of a history in place of an invalid name, so that the other parts are checked too."""
 _NULL = ("null", "Null", "NULL")
 _TUPLES = (Kind.NAMES, Kind.TEXTS)
 _KINDS_OF_ITEMS = {Kind.NAMES: Kind.TEXT, Kind.TEXTS: Kind.TEXT, Kind.SEQUENCE: Kind.COMPUTED}
@@ -88,9 +91,14 @@ class DimensionReader:
 
     def report_built(self, validation_error: ValidationError) -> None:
         """Report an error of the built declaration, unless it follows from one that was reported."""
-        field = "dimension" if validation_error.field == "name" else validation_error.field
+        field = self.name_option if validation_error.field == "name" else validation_error.field
         if not any(field == path or field.startswith(f"{path}.") for path in self.invalid_paths):
             self.report(validation_error.code, field, validation_error.problem, validation_error.fix, hide_others=False)
+
+    @property
+    def name_option(self) -> str:
+        """The option with the name of the table."""
+        return "history_of" if "history_of" in self.lines and "dimension" not in self.lines else "dimension"
 
     def report(
         self, code: str, path: str, problem: str, fix: str, hide_others: bool = True, line: int | None = None
@@ -115,7 +123,8 @@ class DimensionReader:
             self.invalid_paths |= set(options.DIMENSION)
             return {"name": ""}
         values = self.options("", self.root, options.DIMENSION)
-        values["name"] = values.pop("dimension", "")
+        if "dimension" in values:
+            values["name"] = values.pop("dimension")
         readers = {
             "business_key": self.key,
             "sources": self.sources,
@@ -135,7 +144,19 @@ class DimensionReader:
         for option, names in (("column_names", options.TABLE_COLUMNS), ("change_types", options.CHANGE_TYPES)):
             if option in values:
                 values[option] = self.options(option, values[option], names)
-        return values
+        return {**self.history_options(values.pop("history_of", None)), **values}
+
+    def history_options(self, table: str | None) -> dict[str, Any]:
+        """Return the options that a history of a table has unless the document has others; without one an empty name.
+
+        A history without attributes would have no versions.
+        """
+        if "history_of" not in self.lines:
+            return {"name": ""}
+        if "attributes" not in self.lines:
+            fix = "name the columns of the table that the history has"
+            self.report("MISSING_VALUE", "attributes", "is missing", fix, hide_others=False)
+        return history_options(table or _PLACEHOLDER)
 
     def begin(self, values: dict[str, Any]) -> Begin:
         paths = {"begin", "begin.at", "begin.column"}

@@ -1,235 +1,263 @@
-"""H8 to H35: what a history of a base keeps, shows and leaves unchanged, in loads of one snapshot each."""
+"""H1 to H7, H13, H33: the history of an existing table, in the profile of elevata."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timezone
-from itertools import pairwise
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import queries
+from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source, history_of
+from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.run import commit_log, load, plan
-from scd_pipeline.operations.check import check_table
-from scd_pipeline_tests.semantics.engine import OwnTables, load_once, records
-from scd_pipeline_tests.semantics.specification import DeliveryTable, by_files, declare, requirement, snapshots
+from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline_tests.semantics.engine import OwnTables, Records, records
+from scd_pipeline_tests.semantics.specification import declare, requirement, rule, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
 
-PRODUCT = by_files(
-    declare(
-        """
-        dimension: rc_product_hist
-        profile: elevata
-        business_key: product
-        surrogate_key: rc_product_hist_key
-        single_scd_type: true
-        sources: {rc_product: {snapshot: {}}}
-        attributes: {price: {scd: 2, type: int}}
-        """
-    ).dimension
-)
-
-
-def base(run: int, *rows: str, day: int | None = None) -> DeliveryTable:
-    """The snapshot of a run, with rows such as `A:1`, taken on the day of January with the run's number."""
-    lines = [f"| {run} | 2024-01-{day or run:02} | {row[0]} | {row[2:]} |" for row in rows]
-    return snapshots("\n".join(["| delivery | at | product | price |", *lines]), "rc_product")
-
-
-RUNS = base(1, "A:1", "B:1", "C:1"), base(2, "A:2", "B:1", "D:1"), base(4, "A:2", "B:1", "C:1", "D:1")
+PRODUCT = declare(
+    """
+    history_of: rc_product
+    business_key: rc_product_key
+    attributes: {price: {scd: 2, type: int}}
+    """
+).dimension
+FIRST_RUN = """
+| delivery | at         | rc_product_key | price |
+| 1        | 2024-01-01 | A              | 1     |
+| 1        | 2024-01-01 | B              | 1     |
+| 1        | 2024-01-01 | C              | 1     |
+"""
+SECOND_RUN = """
+| delivery | at         | rc_product_key | price |
+| 2        | 2024-02-01 | A              | 2     |
+| 2        | 2024-02-01 | B              | 1     |
+| 2        | 2024-02-01 | D              | 1     |
+"""
+SAME_BASE = """
+| delivery | at         | rc_product_key | price |
+| 3        | 2024-03-01 | A              | 2     |
+| 3        | 2024-03-01 | B              | 1     |
+| 3        | 2024-03-01 | D              | 1     |
+"""
+RETURN = """
+| delivery | at         | rc_product_key | price |
+| 4        | 2024-04-01 | A              | 2     |
+| 4        | 2024-04-01 | B              | 1     |
+| 4        | 2024-04-01 | C              | 1     |
+| 4        | 2024-04-01 | D              | 1     |
+"""
 AFTER_TWO_RUNS = """
-| product | price | version_started_at | version_ended_at | version | load_run_id           |
-| A       | 1     | 2024-01-01         | 2024-01-02       | 1       | rc_product/snapshot/1 |
-| A       | 2     | 2024-01-02         | NULL             | 2       | rc_product/snapshot/2 |
-| B       | 1     | 2024-01-01         | NULL             | 1       | rc_product/snapshot/1 |
-| C       | 1     | 2024-01-01         | 2024-01-02       | 1       | rc_product/snapshot/1 |
-| D       | 1     | 2024-01-02         | NULL             | 1       | rc_product/snapshot/2 |
+| rc_product_key | price | version_started_at | version_ended_at | version_state | load_run_id           |
+| A              | 1     | 2024-01-01         | 2024-02-01       | changed       | rc_product/snapshot/1 |
+| A              | 2     | 2024-02-01         | NULL             | changed       | rc_product/snapshot/2 |
+| B              | 1     | 2024-01-01         | NULL             | new           | rc_product/snapshot/1 |
+| C              | 1     | 2024-01-01         | 2024-02-01       | deleted       | rc_product/snapshot/1 |
+| D              | 1     | 2024-02-01         | NULL             | new           | rc_product/snapshot/2 |
+"""
+RETURNED = """
+| C              | 1     | 2024-04-01         | NULL             | new           | rc_product/snapshot/4 |
 """
 
 
-def utc(day: int) -> datetime:
-    return datetime(2024, 1, day, tzinfo=timezone.utc)
+KEYS = {
+    ("A", "2024-01-01"): -6364732104908547333,
+    ("A", "2024-02-01"): 4687493470316077212,
+    ("B", "2024-01-01"): 1214606363836531585,
+    ("C", "2024-01-01"): 8265990838051730767,
+    ("C", "2024-04-01"): 2330950849505192610,
+    ("D", "2024-02-01"): 242486105860890917,
+}
+"""The surrogate key of each version, by its business key and the day of its start."""
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A warehouse with three runs, and the newest version of the table after each of them."""
-
-    tables: OwnTables
-    versions: tuple[int, ...]
-
-    @property
-    def warehouse(self) -> Warehouse:
-        return self.tables.warehouse
-
-    def read(self, version: int) -> list[dict[str, Any]]:
-        """The rows of a version of the table, without the unknown member."""
-        return records(self.warehouse.table(PRODUCT.name).read(version).where("version > 0"))
+def keys(rows: Records) -> dict[tuple[str, str], int]:
+    """The surrogate keys of rows, as in `KEYS`."""
+    return {(row["rc_product_key"], str(row["version_started_at"].date())): row["rc_product_hist_key"] for row in rows}
 
 
-@pytest.fixture(scope="module")
-def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
-    tables = OwnTables(Warehouse(spark, tmp_path_factory.mktemp("products")), tmp_path_factory.mktemp("bases"))
-    versions = []
-    for run in RUNS:
-        load(tables.warehouse, PRODUCT, tables.deliveries(PRODUCT, run))
-        versions.append(tables.warehouse.table(PRODUCT.name).newest_version())
-    return Loaded(tables, tuple(versions))
+def runs(table: str) -> Any:
+    """Deliveries of the base."""
+    return snapshots(table, "rc_product")
 
 
-@requirement("H8")
-def test_the_opener_and_the_closer_of_a_version_are_both_readable(loaded: Loaded) -> None:
-    """The row keeps the run that opened it; the audit has the one that closed it."""
-    assert_same_rows(AFTER_TWO_RUNS, loaded.read(loaded.versions[1]))
-    audit = queries.audit(loaded.warehouse, PRODUCT).where("product IN ('A', 'C')")
+@requirement("H5", "H6", "H7")
+@rule("S13", "S18")
+def test_a_run_without_a_change_writes_nothing_and_a_product_that_returns_is_new(own_tables: OwnTables) -> None:
+    """A closed version is changed or deleted. The versions before the return stay as they are."""
+    own_tables.load(PRODUCT, runs(FIRST_RUN), runs(SECOND_RUN))
+    assert_same_rows(AFTER_TWO_RUNS, own_tables.rows(PRODUCT))
+    before = own_tables.warehouse.table(PRODUCT.name).last_commit()
+    own_tables.load(PRODUCT, runs(SAME_BASE))
+    assert own_tables.warehouse.table(PRODUCT.name).last_commit() == before
+    own_tables.load(PRODUCT, runs(RETURN))
+    assert_same_rows(AFTER_TWO_RUNS + RETURNED.lstrip(), own_tables.rows(PRODUCT))
+    assert keys(own_tables.rows(PRODUCT)) == KEYS
+
+
+@requirement("H3", "H33")
+@rule("S14")
+def test_a_late_run_gives_the_same_keys_and_states_with_declared_labels(own_tables: OwnTables) -> None:
+    """Before the second run arrives, C is in force without a gap, and the product A is changed later."""
+    labels = {"INSERT": "N", "UPDATE": "C", "LOGICAL_DELETE": "D"}
+    dimension = replace(PRODUCT, change_types=labels)
+    own_tables.load(dimension, runs(FIRST_RUN), runs(RETURN))
     assert_same_rows(
         """
-        | product | change_ts  | change_type | source_batch_id       |
-        | A       | 2024-01-01 | new         | rc_product/snapshot/1 |
-        | A       | 2024-01-02 | changed     | rc_product/snapshot/2 |
-        | C       | 2024-01-01 | new         | rc_product/snapshot/1 |
-        | C       | 2024-01-02 | deleted     | rc_product/snapshot/2 |
-        | C       | 2024-01-04 | new         | rc_product/snapshot/4 |
+        | rc_product_key | price | version_started_at | version_ended_at | version_state |
+        | A              | 1     | 2024-01-01         | 2024-04-01       | C             |
+        | A              | 2     | 2024-04-01         | NULL             | C             |
+        | B              | 1     | 2024-01-01         | NULL             | N             |
+        | C              | 1     | 2024-01-01         | NULL             | N             |
+        | D              | 1     | 2024-04-01         | NULL             | N             |
         """,
-        records(audit),
+        own_tables.rows(dimension),
+    )
+    own_tables.load(dimension, runs(SECOND_RUN))
+    assert_same_rows(
+        """
+        | rc_product_key | price | version_started_at | version_ended_at | version_state |
+        | A              | 1     | 2024-01-01         | 2024-02-01       | C             |
+        | A              | 2     | 2024-02-01         | NULL             | C             |
+        | B              | 1     | 2024-01-01         | NULL             | N             |
+        | C              | 1     | 2024-01-01         | 2024-02-01       | D             |
+        | C              | 1     | 2024-04-01         | NULL             | N             |
+        | D              | 1     | 2024-02-01         | NULL             | N             |
+        """,
+        own_tables.rows(dimension),
+    )
+    assert keys(own_tables.rows(dimension)) == KEYS
+
+
+def base_versions(spark: SparkSession, path: Path, *versions: str) -> list[Any]:
+    """Write the rows of each version to a Delta table; return the times of its versions."""
+    for rows in versions:
+        frame = spark.sql(f"SELECT * FROM VALUES {rows}")
+        frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(str(path))
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").select("version", "timestamp")
+    return [row["timestamp"] for row in sorted(records(history), key=lambda row: row["version"])]
+
+
+@requirement("H1", "H2", "H4")
+def test_the_versions_of_two_tables_become_histories_with_all_of_their_columns(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """The second one has a time as the open end. The columns that the bases add themselves are not declared."""
+    opened = Warehouse(spark, warehouse)
+    columns = "AS t(rc_product_key, sku, price, loaded_by)"
+    r1, r2 = base_versions(
+        spark,
+        tmp_path / "rc_product",
+        f"('h1', 'A', 1.50BD, 'x'), ('h2', 'B', 1.50BD, 'x'), ('h3', 'C', 1.50BD, 'x') {columns}",
+        f"('h1', 'A', 2.50BD, 'y'), ('h2', 'B', 1.50BD, 'y'), ('h4', 'D', 1.50BD, 'y') {columns}",
+    )
+    product = history(tmp_path, "rc_product", {"sku": 2, "price": Attribute(2, "decimal(10,2)")})
+    rows = load_versions(opened, product)
+    assert_same_rows(
+        """
+        | sku | price | started | ended | version_state | load_run_id           |
+        | A   | 1.50  | r1      | r2    | changed       | rc_product/snapshot/0 |
+        | A   | 2.50  | r2      | NULL  | changed       | rc_product/snapshot/1 |
+        | B   | 1.50  | r1      | NULL  | new           | rc_product/snapshot/0 |
+        | C   | 1.50  | r1      | r2    | deleted       | rc_product/snapshot/0 |
+        | D   | 1.50  | r2      | NULL  | new           | rc_product/snapshot/1 |
+        """,
+        [with_runs(row, {r1: "r1", r2: "r2", None: None}) for row in rows],
+    )
+    assert {field.name: field.dataType.simpleString() for field in opened.table(product.name).read().schema} == {
+        "rc_product_hist_key": "bigint",
+        "rc_product_key": "string",
+        "sku": "string",
+        "price": "decimal(10,2)",
+        "version_started_at": "timestamp",
+        "version_ended_at": "timestamp",
+        "version": "int",
+        "version_state": "string",
+        "change_reason": "string",
+        "change_source": "string",
+        "load_run_id": "string",
+        "loaded_at": "timestamp",
+        "row_hash": "string",
+    }
+    base_versions(spark, tmp_path / "rc_customer", "('k1', 'Bonn') AS t(rc_customer_key, city)")
+    customer = replace(history(tmp_path, "rc_customer", {"city": 2}), open_end="9999-12-31 23:59:59")
+    assert_same_rows(
+        """
+        | rc_customer_key | city | version_ended_at | version_state |
+        | k1              | Bonn | OPEN             | new           |
+        """,
+        load_versions(opened, customer),
     )
 
 
-def window(row: dict[str, Any]) -> tuple[str, datetime, datetime]:
-    """The product with the limits of a window, of which an open one ends after all runs."""
-    return row["product"], row["version_started_at"], row["version_ended_at"] or utc(31)
+def history(folder: Path, table: str, attributes: dict[str, Any]) -> Dimension:
+    """The history of a Delta table in a folder."""
+    source = Source(table, Snapshot(str(folder / table), versions=True))
+    return history_of(table, f"{table}_key", attributes, sources=source)
 
 
-@requirement("H12")
-def test_all_changes_of_a_run_are_in_one_commit_and_no_version_of_the_table_overlaps(loaded: Loaded) -> None:
-    """Each run with changes is one commit, so that no reader sees a closed version without the one that follows."""
-    first, second, third = loaded.versions
-    assert (second, third) == (first + 1, first + 2)
-    for version in loaded.versions:
-        rows = loaded.read(version)
-        windows = sorted(map(window, rows))
-        assert all(start < end for _, start, end in windows)
-        for (product, _, end), (other, start, _) in pairwise(windows):
-            assert product != other or end <= start
-        assert set(Counter(row["product"] for row in rows if row["version_ended_at"] is None).values()) == {1}
+def load_versions(opened: Warehouse, dimension: Dimension) -> Records:
+    """Load all versions of the base, and return the rows of the history."""
+    ingest_and_apply(opened, dimension, discover(dimension, opened.spark)).raise_if_rejected()
+    return records(opened.table(dimension.name).read())
 
 
-@requirement("H14", "H15")
-def test_no_run_truncates_the_table_or_changes_a_closed_version(loaded: Loaded) -> None:
-    """A key that the base lacks stays in the table, closed; later runs leave its row as it is."""
-    identifier = loaded.warehouse.table(PRODUCT.name).identifier
-    commits = records(loaded.warehouse.spark.sql(f"DESCRIBE HISTORY {identifier}"))
-    assert not {"TRUNCATE", "DELETE"} & {commit["operation"] for commit in commits}
-    closed = [closed_versions(loaded.read(version)) for version in loaded.versions]
-    assert list(closed[1]) == [("A", 1), ("C", 1)]
-    assert closed[1:] == [closed[1]] * 2
+def with_runs(row: dict[str, Any], names: dict[Any, str | None]) -> dict[str, Any]:
+    """The row with the names of the runs that opened and closed it."""
+    return {**row, "started": names[row["version_started_at"]], "ended": names[row["version_ended_at"]]}
 
 
-def closed_versions(rows: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
-    """The closed versions by product and number."""
-    closed = {(row["product"], row["version"]): row for row in rows if row["version_ended_at"] is not None}
-    return dict(sorted(closed.items()))
-
-
-@requirement("H35")
-def test_the_state_as_of_a_time_is_known_now_and_as_it_was_known_before(loaded: Loaded) -> None:
-    """On 3 January A costs 2, C is gone and D is there; before the second run, A cost 1, and C was there."""
-    recorded = {row["source_batch_id"]: row["recorded_at"] for row in records(queries.audit(loaded.warehouse, PRODUCT))}
-    before = recorded["rc_product/snapshot/1"]
-    now = records(queries.as_of(loaded.warehouse, PRODUCT, utc(3)))
-    then = records(queries.as_of(loaded.warehouse, PRODUCT, utc(3), known_at=before))
-    assert prices_of(now) == {"A": 2, "B": 1, "D": 1}
-    assert prices_of(then) == {"A": 1, "B": 1, "C": 1}
-    assert prices_of(records(queries.as_of(loaded.warehouse, PRODUCT, utc(1)))) == prices_of(then)
-
-
-def prices_of(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """The price of each product."""
-    return {row["product"]: row["price"] for row in rows if row["product"] is not None}
-
-
-@requirement("H28")
-def test_another_reader_of_delta_returns_the_same_versions(loaded: Loaded) -> None:
-    """Polars reads the table without Spark; no SQL is generated for other databases."""
-    path = loaded.warehouse.table(PRODUCT.name).path
-    assert path is not None
-    columns = ["product", "price", "version_started_at", "version_ended_at", "rc_product_hist_key"]
-    rows = pl.read_delta(path, columns=columns).to_dicts()
-    stored = [{name: row[name] for name in columns} for row in loaded.read(loaded.versions[2])]
-    assert by_key(row for row in rows if row["product"] is not None) == by_key(stored)
-
-
-def by_key(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: row["rc_product_hist_key"])
-
-
-@requirement("H31")
-def test_a_plan_counts_the_rows_to_close_and_to_open_and_writes_nothing(loaded: Loaded) -> None:
-    """A changes and C disappears: two versions are closed, and one is opened. The tables stay as they are."""
-    names = loaded.warehouse.tables()
-    before = {name: loaded.warehouse.table(name).newest_version() for name in names}
-    deliveries = loaded.tables.deliveries(PRODUCT, base(5, "A:3", "B:1", "D:1"))
-    explained = plan(loaded.warehouse, PRODUCT, deliveries).explain()
-    print(explained)
-    assert "1 to open, 2 to close" in explained
-    assert {name: loaded.warehouse.table(name).newest_version() for name in loaded.warehouse.tables()} == before
-
-
-@requirement("H30")
-def test_the_same_deliveries_have_the_same_plan_without_an_orchestrator(loaded: Loaded) -> None:
-    """A process that plans a load has not imported Dagster."""
-    deliveries = loaded.tables.deliveries(PRODUCT, base(6, "A:3", "B:1", "D:1"))
-    first, second = (plan(loaded.warehouse, PRODUCT, deliveries) for _ in range(2))
-    assert first.explain() == second.explain()
-    assert by_key(records(first.changed_rows)) == by_key(records(second.changed_rows))
-    command = "import sys, scd_pipeline.load.run, scd_pipeline.pipeline; sys.exit('dagster' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", command], check=False).returncode == 0
-
-
-@requirement("H9", "H10", "H11")
-def test_a_run_that_died_is_completed_and_late_and_repeated_runs_leave_no_empty_window(own_tables: OwnTables) -> None:
-    """The second run dies after its log is written; the third one has a later time, and the fourth an earlier one."""
-    warehouse = own_tables.warehouse
-    own_tables.load(PRODUCT, base(1, "A:1", "B:1", "C:1"))
-    second = own_tables.deliveries(PRODUCT, base(2, "A:2", "B:1", "D:1", day=3))
-    commit_log(warehouse, plan(warehouse, PRODUCT, second))  # killed here
-    own_tables.load(PRODUCT, base(3, "A:2", "B:1", "D:1", day=5))
-    own_tables.load(PRODUCT, base(4, "A:7", "B:1", "D:1", day=4))
+@requirement("H13")
+@rule("S8")
+def test_the_hash_of_the_base_decides_what_opens_a_version(own_tables: OwnTables) -> None:
+    """The name of the second run comes with the hash of the first one."""
+    attributes = {
+        "row_hash": Attribute(2, required=True),
+        "name": Attribute(1, untracked="at_open"),
+        "price": Attribute(1, "int", untracked="at_open"),
+    }
+    dimension = history_of("rc_product", "rc_product_key", attributes)
+    own_tables.load(
+        dimension,
+        runs(
+            """
+            | delivery | at         | rc_product_key | row_hash | name | price |
+            | 1        | 2024-01-01 | A              | f00d     | Tea  | 1     |
+            | 2        | 2024-02-01 | A              | f00d     | TEA  | 1     |
+            | 3        | 2024-03-01 | A              | beef     | TEA  | 2     |
+            """
+        ),
+    )
     assert_same_rows(
         """
-        | product | price | version_started_at | version_ended_at | load_run_id           |
-        | A       | 1     | 2024-01-01         | 2024-01-03       | rc_product/snapshot/1 |
-        | A       | 2     | 2024-01-03         | 2024-01-04       | rc_product/snapshot/2 |
-        | A       | 7     | 2024-01-04         | 2024-01-05       | rc_product/snapshot/4 |
-        | A       | 2     | 2024-01-05         | NULL             | rc_product/snapshot/3 |
-        | B       | 1     | 2024-01-01         | NULL             | rc_product/snapshot/1 |
-        | C       | 1     | 2024-01-01         | 2024-01-03       | rc_product/snapshot/1 |
-        | D       | 1     | 2024-01-03         | NULL             | rc_product/snapshot/2 |
+        | row_hash | name | price | version_started_at | version_ended_at | version_state |
+        | f00d     | Tea  | 1     | 2024-01-01         | 2024-03-01       | changed       |
+        | beef     | TEA  | 2     | 2024-03-01         | NULL             | changed       |
         """,
-        records(warehouse.table(PRODUCT.name).read().where("version > 0")),
+        own_tables.rows(dimension),
     )
-    before = {name: warehouse.table(name).newest_version() for name in warehouse.tables()}
-    repeated = load_once(warehouse, PRODUCT, second)
-    assert [result.outcome for result in repeated.results] == ["unchanged"]
-    assert {name: warehouse.table(name).newest_version() for name in warehouse.tables()} == before
 
 
-@requirement("H23", "H29")
-def test_a_dropped_history_is_rebuilt_with_its_generated_columns_and_passes_all_checks(loaded: Loaded) -> None:
-    """Windows, keys, hashes and runs are computed again from the log; business values are the same."""
-    before = by_key(loaded.read(loaded.versions[2]))
-    table = loaded.warehouse.table(PRODUCT.name)
-    shutil.rmtree(str(table.path))
-    load(loaded.warehouse, PRODUCT)
-    rebuilt = by_key(records(table.read().where("version > 0")))
-    assert [{**row, "loaded_at": None} for row in rebuilt] == [{**row, "loaded_at": None} for row in before]
-    assert [str(result) for result in check_table(loaded.warehouse, PRODUCT) if not result.passed] == []
+@pytest.mark.slow
+@requirement("H13")
+@rule("S8", "S20")
+def test_a_new_column_without_values_opens_no_version_and_changes_no_hash(own_tables: OwnTables) -> None:
+    own_tables.load(PRODUCT, runs(FIRST_RUN), runs(SECOND_RUN))
+    before = {row["rc_product_hist_key"]: row["row_hash"] for row in own_tables.rows(PRODUCT)}
+    extended = replace(PRODUCT, attributes=(*PRODUCT.attributes, Attribute(2, name="color")))
+    own_tables.load(
+        extended,
+        runs(
+            """
+            | delivery | at         | rc_product_key | price | color |
+            | 3        | 2024-03-01 | A              | 2     | NULL  |
+            | 3        | 2024-03-01 | B              | 1     | NULL  |
+            | 3        | 2024-03-01 | D              | 3     | NULL  |
+            """
+        ),
+    )
+    after = {row["rc_product_hist_key"]: row["row_hash"] for row in own_tables.rows(extended)}
+    assert len(after) == len(before) + 1, "only D has a new version, with another price"
+    assert before.items() <= after.items()
