@@ -636,6 +636,27 @@ _EXISTENCE = (
         _in("timeline.open_and_close", replaced(call("withColumn", "VERSION"), _VERSION_OF_EACH_LIFE)),
     ),
     _fault(
+        "entity_is_not_new_again",
+        "S18",
+        "customer pass, machine pass",
+        _in("timeline.version_state", replaced(call("lag", "EXISTS"), "F.lag(F.lit(True)).over(window.specification)")),
+    ),
+    _fault(
+        "every_closed_version_is_changed",
+        "S18",
+        "customer pass, machine pass",
+        _in("timeline.version_state", replaced(call("lead", "EXISTS"), "F.lit(True)")),
+    ),
+    _fault(
+        "states_beside_a_change_stay",
+        "S14",
+        "customer halves, machine halves",
+        _in(
+            "actions._is_unchanged",
+            replaced(call("dimension_schema"), '[column for column in _ if column[0] != "version_state"]'),
+        ),
+    ),
+    _fault(
         "deleted_at_the_first_time",
         "S33",
         "country pass",
