@@ -385,6 +385,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "neither replaceUsing nor MERGE works on a scratch table; expected Delta 4.0 or later; nothing was written",
         "install Delta 4.0 or later with its session extension",
     ),
+    "NO_TYPE_WIDENING": Condition(
+        "the Delta of this server does not know {property}; expected Delta 4.0 or later, because a column gets a wider "
+        "type; nothing was written",
+        "install Delta 4.0 or later, or restore the earlier type",
+    ),
     "TABLE_PROPERTY_UNKNOWN": Condition(
         "{reason}; expected properties that the Delta of this server knows",
         "correct or remove it in `table_properties` of the declaration",

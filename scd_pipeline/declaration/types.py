@@ -64,6 +64,7 @@ _EQUIVALENTS = {
 }
 """Types of other systems, each with the equivalent type."""
 _MAX_DEPTH = 30
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\s<>(),:`]+)|([<>(),:]))")
 
 
@@ -282,6 +283,21 @@ class _Parser:
         if self.peek() == ":":
             self.next_token()
         return name, self.type(depth + 1)
+
+
+def is_wider(data_type: DataType, other: DataType) -> bool:
+    """Return whether a type has all values of another one, each with the same text, and further values.
+
+    So a whole number can have more bytes, and a decimal more digits before its point. A double has other texts than a
+    float, and digits after the point are part of the text: with them, hashes of stored values would change.
+    """
+    match other, data_type:
+        case Primitive(narrow), Primitive(wide) if narrow in _INTEGERS and wide in _INTEGERS:
+            return _INTEGERS.index(narrow) < _INTEGERS.index(wide)
+        case Decimal(), Decimal():
+            return other.scale == data_type.scale and other.precision < data_type.precision
+        case _:
+            return False
 
 
 def has_map(data_type: DataType) -> bool:

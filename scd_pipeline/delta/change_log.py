@@ -36,7 +36,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, renamed_columns, skipping_columns
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, is_widened, renamed_columns, skipping_columns
 from scd_pipeline.delta.table import Table
 from scd_pipeline.expressions import col, constant_number, to_current_names, unwrap, wrap
 from scd_pipeline.frames import checkpoint, empty_frame, local_frame
@@ -84,14 +84,14 @@ def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLog:
-    """The log at one version: its table, its columns, its last pipeline commit, and the rows of that version.
+    """The log at one version: its table, the types of its columns, its last pipeline commit, and the rows.
 
     Without a table `stored` is None and `columns` is empty; it reads as a log without rows.
     """
 
     table: Table
     dimension: Dimension
-    columns: tuple[str, ...]
+    columns: Mapping[str, str]
     commit: PipelineCommit
     stored: DataFrame | None
 
@@ -149,8 +149,9 @@ class ChangeLog:
         values = []
         for name, names in attributes.items():
             existing = next((n for n in names if n in self.columns), None)
-            value = col(existing) if existing else F.lit(None).cast(types[name].ddl())
-            values.append(value.alias(name))
+            value = col(existing) if existing else F.lit(None)
+            is_stored = existing is not None and not is_widened(self.columns[existing], types[name].ddl())
+            values.append((value if is_stored else value.cast(types[name].ddl())).alias(name))
         former = renamed_columns(self.dimension.attributes, generated=False)
         provided = F.transform(PROVIDED, to_current_names(former)) if former else F.col(PROVIDED)
         keys = [col(name) for name in self.dimension.key_names]

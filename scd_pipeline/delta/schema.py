@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -18,12 +19,13 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.types import is_wider, parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
-from scd_pipeline.expressions import quote_name
+from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.texts import pluralize
@@ -113,6 +115,19 @@ class RenameColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class WidenColumn:
+    """A schema step that gives a column a type with further values; its stored values do not change."""
+
+    table: str
+    name: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"widen column in {self.table}: {self.name} from {self.old} to {self.new}"
+
+
+@dataclass(frozen=True, slots=True)
 class SetProperties:
     """A schema step that sets table properties, after the steps that change columns."""
 
@@ -135,7 +150,7 @@ class AddConstraint:
         return f"add constraint to {self.table}: {self.name} CHECK ({self.condition})"
 
 
-SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn | SetProperties | AddConstraint
+SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn | WidenColumn | SetProperties | AddConstraint
 
 
 def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -267,8 +282,8 @@ def _by_folded_name(properties: Mapping[str, str]) -> dict[str, str]:
 def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) -> None:
     """Check that the declaration does not differ from the one that the table was created with.
 
-    Renamed attributes, removed former names and a new archive are allowed. A new attribute is allowed too, unless it
-    needs windows and the table has none: rows of entities that no new delivery contains would have no window.
+    Renamed attributes, removed former names, wider types and a new archive are allowed. A new attribute is allowed too,
+    unless it needs windows and the table has none: rows of entities that no new delivery contains would have no window.
 
     Raises:
         DeclarationError: With every difference.
@@ -284,7 +299,7 @@ def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) ->
             problem = f"the table has both {other} and {name}, each with values of its own"
             fix = "name neither in `former_names` of the other, and keep one with `retired: true`"
             errors.append(_error("TABLE_HAS_BOTH", dimension, f"attributes.{current.name}", problem, fix))
-        elif (now := declared.attributes[current.name]) != attribute:
+        elif (now := declared.attributes[current.name]) != attribute.widened(now.type):
             field = f"attributes.{current.name}"
             errors.append(_difference(dimension, field, attribute.to_list(), now.to_list()))
     if not any(attribute.opens_versions for attribute in stored.attributes.values()):
@@ -439,24 +454,50 @@ def with_former_names(dimension: Dimension, stored: StoredDeclaration | None) ->
 
 
 def column_steps(
-    table: str, existing: Collection[str], expected: Sequence[tuple[str, str]], renamed: Mapping[str, str]
+    table: str, existing: Mapping[str, str], expected: Sequence[tuple[str, str]], renamed: Mapping[str, str]
 ) -> list[SchemaStep]:
     """Return the steps that give an existing table the expected columns.
 
     Args:
         table: The name of the table.
-        existing: The names of its columns.
+        existing: The type of each of its columns by name.
         expected: Name and type of each column that it should have.
         renamed: Former column names, each with the name that replaces it.
     """
     steps: list[SchemaStep] = []
-    names = {name.lower() for name in existing}
+    types = {name.lower(): ddl for name, ddl in existing.items()}
     for old, new in renamed.items():
-        if old.lower() in names and new.lower() not in names:
+        if old.lower() in types and new.lower() not in types:
             steps.append(RenameColumn(table, old, new))
-            names = (names - {old.lower()}) | {new.lower()}
-    steps += [AddColumn(table, name, ddl) for name, ddl in expected if name.lower() not in names]
+            types[new.lower()] = types.pop(old.lower())
+    steps += [AddColumn(table, name, ddl) for name, ddl in expected if name.lower() not in types]
+    pairs = [(name, types.get(name.lower(), ddl), ddl) for name, ddl in expected]
+    steps += [WidenColumn(table, name, old, new) for name, old, new in pairs if is_widened(old, new)]
     return steps
+
+
+def is_widened(stored: str, declared: str) -> bool:
+    """Return whether the declared type of a column is wider than the stored one, which may be of another program."""
+    if stored == declared:
+        return False
+    with suppress(DeclarationError):
+        return is_wider(parse_type(declared), parse_type(stored))
+    return False
+
+
+def with_widened_columns(rows: DataFrame, stored: Mapping[str, str], dimension: Dimension) -> DataFrame:
+    """Return rows of a table of versions with the declared types of the columns that the next load widens.
+
+    Args:
+        rows: The rows.
+        stored: The type of each column by name.
+        dimension: The declaration.
+    """
+    declared = {name: ddl for name, ddl, _ in stored_schema(dimension)}
+    current_names = renamed_columns(dimension.attributes, generated=True)
+    types = {name: declared.get(current_names.get(name, name), ddl) for name, ddl in stored.items()}
+    casts = {name: col(name).cast(ddl) for name, ddl in types.items() if is_widened(stored[name], ddl)}
+    return rows.withColumns(casts) if casts else rows
 
 
 def renamed_columns(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, str]:

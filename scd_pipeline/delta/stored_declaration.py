@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scd_pipeline.declaration import Attribute, Begin, Dimension
 from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
 from scd_pipeline.declaration.tables import closed_suffix
+from scd_pipeline.declaration.types import is_wider, parse_type
 from scd_pipeline.delta.warehouse import Warehouse
 
 _PROPERTY = "scd_pipeline.declaration"
@@ -45,6 +46,10 @@ class StoredAttribute:
             self.scd, name=name, previous=self.previous, untracked=self.untracked, column_names=self.column_names
         )
         return attribute.common_columns
+
+    def widened(self, declared: str) -> StoredAttribute:
+        """Return the attribute with the declared type if that is wider than the stored one, otherwise as it is."""
+        return replace(self, type=declared) if is_wider(parse_type(declared), parse_type(self.type)) else self
 
     def to_list(self) -> list[Any]:
         """Return the fields as JSON stores them."""

@@ -60,6 +60,7 @@ nanoseconds: a sentinel of year 9999 overflows and becomes a time of year 1816. 
 Julian calendar, which other readers do not convert back."""
 _UNCHECKED_PROPERTIES = "spark.databricks.delta.allowArbitraryProperties.enabled"
 _UNKNOWN_PROPERTY = "DELTA_UNKNOWN_CONFIGURATION"
+_TYPE_WIDENING = "delta.enableTypeWidening"
 _TIMES_WITHOUT_ZONE = "delta.feature.timestampNtz"
 _RECENT_COMMITS = 20
 _ONLY_SMALL_FILES = {
@@ -178,6 +179,21 @@ class Table:
         """Rename a column in the metadata alone; turns on column mapping, which Delta needs for it."""
         self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
         self._alter(f"ALTER TABLE {self.identifier} RENAME COLUMN {quote_name(old)} TO {quote_name(new)}")
+
+    def allow_widening(self) -> None:
+        """Turn on type widening, which `widen_column` needs.
+
+        Raises:
+            UnsupportedDelta: The Delta of this server does not have it.
+        """
+        try:
+            self.set_properties({_TYPE_WIDENING: "true"})
+        except UsageError as error:
+            raise UnsupportedDelta("NO_TYPE_WIDENING", f"table {self.name}", property=_TYPE_WIDENING) from error
+
+    def widen_column(self, name: str, data_type: str) -> None:
+        """Give a column a wider type in the metadata alone."""
+        self._alter(f"ALTER TABLE {self.identifier} ALTER COLUMN {quote_name(name)} TYPE {data_type}")
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties.

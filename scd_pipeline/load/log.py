@@ -46,8 +46,8 @@ def build_log(
     newest = table.newest(commit)
     dimension = with_former_names(dimension, stored)
     if newest is None:
-        return ChangeLog(table, dimension, (), PipelineCommit(table.name, 0), None)
-    return ChangeLog(table, dimension, tuple(newest.columns()), newest.commit, newest.rows)
+        return ChangeLog(table, dimension, {}, PipelineCommit(table.name, 0), None)
+    return ChangeLog(table, dimension, newest.columns(), newest.commit, newest.rows)
 
 
 def log_high_water_mark(log: PipelineCommit, dimension: PipelineCommit) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
@@ -15,6 +16,7 @@ from scd_pipeline.delta.schema import (
     RenameColumn,
     SchemaStep,
     SetProperties,
+    WidenColumn,
     column_steps,
     declaration_properties,
     has_properties,
@@ -33,8 +35,8 @@ from scd_pipeline.history.schema import stored_schema
 def schema_steps(
     dimension: Dimension,
     log: ChangeLog,
-    existing: Collection[str],
-    history: Collection[str] = (),
+    existing: Mapping[str, str],
+    history: Mapping[str, str] = MappingProxyType({}),
     properties: Mapping[str, str] | None = None,
 ) -> list[SchemaStep]:
     """Return the steps that the log and the dimension need before they can store rows of this declaration (S20).
@@ -44,8 +46,8 @@ def schema_steps(
     Args:
         dimension: The declaration.
         log: Its change log.
-        existing: The columns of the dimension's table; none if the table does not exist.
-        history: The columns of its history table or archive; none if the table does not exist.
+        existing: The types of the columns of the dimension's table by name; none if the table does not exist.
+        history: The types of the columns of its history table or archive; none if the table does not exist.
         properties: The properties of the dimension's table; without them, only columns are adapted.
     """
     return [
@@ -89,29 +91,29 @@ def _statistics(dimension: Dimension) -> dict[str, str]:
     return statistics_properties(dimension, dimension.table_properties)
 
 
-def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
+def _dimension_steps(dimension: Dimension, existing: Mapping[str, str]) -> list[SchemaStep]:
     properties = {**declaration_properties(dimension), **_statistics(dimension)}
     return _version_steps(dimension, dimension.name, existing, properties, dimension.description)
 
 
-def _history_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
+def _history_steps(dimension: Dimension, existing: Mapping[str, str]) -> list[SchemaStep]:
     if dimension.history_table:
         return _closed_table_steps(dimension, existing, f"The closed versions of {dimension.name}")
     return archive_steps(dimension, existing) if existing else []
 
 
-def archive_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
+def archive_steps(dimension: Dimension, existing: Mapping[str, str]) -> list[SchemaStep]:
     """Return the steps of the archive, which the first archive run creates: it may have no row for years."""
     return _closed_table_steps(dimension, existing, f"The archived versions of {dimension.name}")
 
 
-def _closed_table_steps(dimension: Dimension, existing: Collection[str], description: str) -> list[SchemaStep]:
+def _closed_table_steps(dimension: Dimension, existing: Mapping[str, str], description: str) -> list[SchemaStep]:
     properties = {**history_properties(dimension), **history_statistics(dimension)}
     return _version_steps(dimension, dimension.name + dimension.closed_suffix, existing, properties, description)
 
 
 def _version_steps(
-    dimension: Dimension, table: str, existing: Collection[str], properties: Mapping[str, str], description: str
+    dimension: Dimension, table: str, existing: Mapping[str, str], properties: Mapping[str, str], description: str
 ) -> list[SchemaStep]:
     """Return the steps of a table that stores versions."""
     columns = stored_schema(dimension)
@@ -127,7 +129,8 @@ def execute_steps(
     """Execute schema steps, and set the declared properties of the tables and those with the declaration.
 
     They change metadata only. The declaration is stored before columns are altered: readers of tables that a killed
-    load has altered in part find a column by its present and its former names.
+    load has altered in part find a column by its present and its former names. Whether Delta can widen columns is
+    known before.
 
     Args:
         warehouse: The warehouse.
@@ -137,6 +140,7 @@ def execute_steps(
 
     Raises:
         ConflictError: Another writer changed a table first, maybe by the same steps; a new plan then omits them.
+        UnsupportedDelta: A column becomes wider, and the Delta of this server cannot do that.
         UsageError: Delta does not know a declared property.
     """
     table, expected = warehouse.writable(dimension.name), declaration_properties(dimension)
@@ -146,6 +150,8 @@ def execute_steps(
         planned, properties = properties, created.get(dimension.name) or table.properties()
         if planned and StoredDeclaration.from_properties(planned) != StoredDeclaration.from_properties(properties):
             raise ConflictError("SCHEMA_CONFLICT", f"table {table.name}", operation="ALTER")
+    for name in dict.fromkeys(step.table for step in steps if isinstance(step, WidenColumn)):
+        warehouse.writable(name).allow_widening()
     if not has_properties(properties, expected):
         table.set_properties(expected)
     for step in steps:
@@ -173,6 +179,8 @@ def execute(step: SchemaStep, warehouse: Warehouse) -> bool:
             table.add_columns([(step.name, step.type)])
         case RenameColumn():
             table.rename_column(step.old, step.new)
+        case WidenColumn():
+            table.widen_column(step.name, step.new)
         case AddConstraint():
             table.add_constraint(step.name, step.condition)
         case SetProperties():

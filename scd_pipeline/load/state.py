@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -16,6 +16,7 @@ from scd_pipeline.delta.schema import (
     require_declared_attributes,
     require_pipeline_tables,
     require_same_declaration,
+    with_widened_columns,
 )
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.upstream import damage, raise_first
@@ -36,7 +37,7 @@ class StoredState:
         rows: The rows of the table, and those of its history table or archive; None if it does not exist.
         table_rows: The rows of the table alone, which has the current versions.
         history_commit: The last commit of its history table or archive, number 0 if that does not exist.
-        columns_of_history: The columns of its history table or archive; none if that does not exist.
+        columns_of_history: The types of the columns of its history table or archive; empty if that does not exist.
         log: The change log.
         committed_batches: Every batch of the log, each with the number of its commit.
         applied: The last log commit that the table has applied.
@@ -50,7 +51,7 @@ class StoredState:
     rows: DataFrame | None
     table_rows: DataFrame | None
     history_commit: PipelineCommit
-    columns_of_history: Collection[str]
+    columns_of_history: Mapping[str, str]
     log: ChangeLog
     committed_batches: tuple[tuple[int, Batch], ...]
     applied: int
@@ -116,14 +117,15 @@ def read_state(
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))
     committed = log.committed_batches()
     require_declared_attributes(log.dimension, (name for _, batch in committed for name in batch.columns))
+    columns = newest.columns() if newest else {}
     return StoredState(
         dimension=log.dimension,
         commit=commit,
-        columns=newest.columns() if newest else {},
-        rows=newest.rows if newest else None,
-        table_rows=newest.table_rows if newest else None,
+        columns=columns,
+        rows=with_widened_columns(newest.rows, columns, log.dimension) if newest else None,
+        table_rows=with_widened_columns(newest.table_rows, columns, log.dimension) if newest else None,
         history_commit=history_commit,
-        columns_of_history=history.columns() if history else (),
+        columns_of_history=history.columns() if history else {},
         log=log,
         committed_batches=tuple(committed),
         applied=log_high_water_mark(log.commit, commit),

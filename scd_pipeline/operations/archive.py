@@ -142,7 +142,7 @@ def _prepare(warehouse: Warehouse, state: StoredState) -> tuple[PipelineCommit, 
     dimension = state.dimension
     steps = schema_steps(dimension, state.log, state.columns, state.columns_of_history, state.properties)
     if not state.columns_of_history:
-        steps += archive_steps(dimension, ())
+        steps += archive_steps(dimension, {})
     execute_steps(warehouse, dimension, steps, state.properties)
     newest = warehouse.table(dimension.name).newest()
     assert newest is not None

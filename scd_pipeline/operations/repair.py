@@ -91,7 +91,7 @@ class _RepairInput:
         dimension: The declaration, with every name that its attributes ever had.
         log: The change log.
         commits: The last pipeline commit of each table that stores versions.
-        columns: The columns of each of them.
+        columns: The types of the columns of each of them by name.
         pairs: The rows that differ, as they are and as they should be (`differing_pairs`), with their table.
         is_foreign: Whether another program committed to one of the tables since the last repair.
     """
@@ -99,7 +99,7 @@ class _RepairInput:
     dimension: Dimension
     log: ChangeLog
     commits: Mapping[str, PipelineCommit]
-    columns: Mapping[str, Collection[str]]
+    columns: Mapping[str, Mapping[str, str]]
     pairs: DataFrame
     is_foreign: bool
 
@@ -323,7 +323,7 @@ def _restore_columns(warehouse: Warehouse, stored: _RepairInput) -> None:
     """Add the columns that the tables lack because another program dropped them, or that were declared since."""
     name, columns = stored.dimension.name, stored.columns
     closed_table = name + stored.dimension.closed_suffix
-    steps = schema_steps(stored.dimension, stored.log, columns[name], columns.get(closed_table, ()))
+    steps = schema_steps(stored.dimension, stored.log, columns[name], columns.get(closed_table, {}))
     execute_steps(
         warehouse,
         stored.dimension,

@@ -429,10 +429,16 @@ RULES: dict[str, Rule] = {
         "Changed declarations",
         """
         A plan would show a changed SCD type, key or layout, and a load would apply it to the whole history from the
-        change log, in one commit. New, renamed, retired and missing attributes are built (S20), and so is a `key_salt`
-        for a new table (S14). Any other difference between the declaration and the table is an error, and nothing is
-        read.
+        change log, in one commit. New, renamed, retired and missing attributes are built (S20), and so are a `key_salt`
+        for a new table (S14) and wider types. Any other difference between the declaration and the table is an error,
+        and nothing is read.
         """,
+        (
+            "A wider type is one in which the values have the same text: a whole number of more bytes, and a decimal "
+            "with more digits before its point. It changes the columns in place, without writing rows. A double "
+            "instead of a float, or more digits after the point, would change texts and hashes of stored values, and "
+            "is an error.",
+        ),
         built=False,
     ),
     "S21": Rule(

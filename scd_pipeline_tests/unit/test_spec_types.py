@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA
-from scd_pipeline.declaration.types import PRIMITIVES, Array, DataType, Decimal, Map, Primitive, Struct, parse_type
+from scd_pipeline.declaration.types import (
+    PRIMITIVES,
+    Array,
+    DataType,
+    Decimal,
+    Map,
+    Primitive,
+    Struct,
+    is_wider,
+    parse_type,
+)
 from scd_pipeline.errors import DeclarationError
 
 NAMES = st.text(st.characters(exclude_characters=FORBIDDEN_BY_DELTA), min_size=1, max_size=8).filter(str.isprintable)
@@ -115,3 +125,30 @@ def test_an_unsupported_type_is_rejected(text: str) -> None:
 def test_any_text_is_parsed_or_rejected(text: str) -> None:
     with contextlib.suppress(DeclarationError):
         assert parse_type(parse_type(text).ddl()) == parse_type(text)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [("tinyint", "smallint"), ("int", "bigint"), ("tinyint", "bigint"), ("decimal(10,2)", "decimal(12,2)")],
+)
+def test_a_wider_type_has_the_texts_of_the_narrower_one(narrow: str, wide: str) -> None:
+    assert is_wider(parse_type(wide), parse_type(narrow))
+    assert not is_wider(parse_type(narrow), parse_type(wide))
+    assert not is_wider(parse_type(narrow), parse_type(narrow))
+
+
+@pytest.mark.parametrize(
+    ("data_type", "other"),
+    [
+        ("float", "double"),  # 1.1 as a float is 1.100000023841858 as a double
+        ("decimal(10,2)", "decimal(12,4)"),  # 1.50 and 1.5000
+        ("decimal(10,2)", "decimal(12,1)"),
+        ("int", "decimal(20,0)"),
+        ("int", "double"),
+        ("int", "string"),
+        ("date", "timestamp_ntz"),
+        ("array<int>", "array<bigint>"),
+    ],
+)
+def test_a_type_with_other_texts_is_not_a_wider_one(data_type: str, other: str) -> None:
+    assert not is_wider(parse_type(other), parse_type(data_type))

@@ -119,6 +119,12 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     # the attributes of the table, the declared attributes, and the field and the code of the error
     "undeclared attribute": ({"email": 1, "city": 2}, {"email": 1}, "attributes.city", "TABLE_HAS_ATTRIBUTE"),
     "other SCD type": ({"email": 1}, {"email": 3}, "attributes.email", "TABLE_DIFFERS"),
+    "type with other texts": (
+        {"email": 1, "size": Attribute(1, "float")},
+        {"email": 1, "size": Attribute(1, "double")},
+        "attributes.size",
+        "TABLE_DIFFERS",
+    ),
     "other untracked value": (
         {"email": Attribute(1, untracked="at_open"), "city": 2},
         {"email": 1, "city": 2},
@@ -169,6 +175,15 @@ def test_the_fix_for_a_removed_measure_is_one_that_a_fact_has() -> None:
     assert (error.code, error.field) == ("TABLE_HAS_ATTRIBUTE", "measures")
     fix = "declare the measure or the role again, or drop fct_sale and fct_sale_changes and load all deliveries"
     assert error.fix == fix
+
+
+def test_the_type_of_an_attribute_can_become_wider() -> None:
+    source = Source("crm", feed="x_{date}.csv")
+    types = ({"size": Attribute(2, data_type)} for data_type in ("int", "bigint"))
+    narrow, wide = (Dimension("dim_x", "id", attributes, source) for attributes in types)
+    require_same_declaration(wide, StoredDeclaration.from_dimension(narrow))
+    differences = located_codes(lambda: require_same_declaration(narrow, StoredDeclaration.from_dimension(wide)))
+    assert differences == [("dim_x", "attributes.size", "TABLE_DIFFERS")]
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)

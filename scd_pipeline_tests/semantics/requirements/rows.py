@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
-    "Histories of base tables": tuple(f"H{number}" for number in (*range(1, 18), 23, 25, *range(27, 37))),
+    "Histories of base tables": tuple(f"H{number}" for number in (*range(1, 18), 23, *range(25, 37))),
 }
 
 ROWS: dict[str, str] = {
@@ -455,6 +455,10 @@ ROWS: dict[str, str] = {
     "H25": (
         "A source names the assets of Dagster that write its base: in a run of both, the history is loaded after the "
         "base and reads the version that the run wrote. If the base fails, it is not loaded."
+    ),
+    "H26": (
+        "A type that is wider than the stored one widens the column in place: the stored rows, their hashes and their "
+        "keys stay, and no version opens. Any other type is rejected with both types."
     ),
     "H27": (
         "A source column may have any name, with reserved words, blanks, quotes, dots, capitals and letters of any "

@@ -1,0 +1,92 @@
+"""S35: a declared type that is wider than the stored one."""
+
+import pytest
+
+from scd_pipeline import queries
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.load.run import load, plan
+from scd_pipeline.operations.check import check_table
+from scd_pipeline_tests.semantics.engine import OwnTables, records
+from scd_pipeline_tests.semantics.specification import by_files, declare, requirement, rule, snapshots
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+NARROW, WIDE, OTHER = (
+    declare(
+        f"""
+        dimension: dim_shop
+        business_key: {{id: int}}
+        history_table: true
+        column_names: {{row_hash: row_hash}}
+        sources:
+          pos: {{snapshot: {{}}}}
+        attributes:
+          visits: {{scd: 6, type: {visits}, previous: true}}
+          rent: {{scd: 2, type: "{rent}"}}
+        """
+    ).dimension
+    for visits, rent in (("int", "decimal(6,2)"), ("bigint", "decimal(9,2)"), ("string", "decimal(9,4)"))
+)
+FIRST = snapshots(
+    """
+    | delivery | at         | id | visits | rent |
+    | 1        | 2024-01-01 | 1  | 10     | 1.50 |
+    | 1        | 2024-01-01 | 2  | 20     | 2.50 |
+    | 3        | 2024-03-01 | 1  | 10     | 1.50 |
+    | 3        | 2024-03-01 | 2  | 21     | 2.50 |
+    """,
+    source="pos",
+)
+LARGE = snapshots(
+    """
+    | delivery | at         | id | visits     | rent       |
+    | 2        | 2024-02-01 | 1  | 10         | 1.50       |
+    | 2        | 2024-02-01 | 2  | 5000000000 | 1000000.25 |
+    """,
+    source="pos",
+)
+
+
+@rule("S35")
+@requirement("H26")
+def test_a_wider_type_changes_no_stored_value_and_no_key(own_tables: OwnTables) -> None:
+    """The late delivery has values that the narrower types do not have; the steps change metadata alone."""
+    warehouse, narrow, wide = own_tables.warehouse, by_files(NARROW), by_files(WIDE)
+    load(warehouse, narrow, own_tables.deliveries(NARROW, FIRST)).raise_if_rejected()
+    names = ("id", "shop_key", "row_hash", "effective_from")
+    before = {tuple(row[name] for name in names) for row in records(queries.history(warehouse, narrow))}
+
+    planned = plan(warehouse, wide, own_tables.deliveries(WIDE, LARGE))
+    assert [str(step) for step in planned.schema_steps if step.table == "dim_shop"] == [
+        "widen column in dim_shop: visits from int to bigint",
+        "widen column in dim_shop: current_visits from int to bigint",
+        "widen column in dim_shop: previous_visits from int to bigint",
+        "widen column in dim_shop: rent from decimal(6,2) to decimal(9,2)",
+    ]
+    load(warehouse, wide, own_tables.deliveries(WIDE, LARGE)).raise_if_rejected()
+    assert_same_rows(
+        """
+        | id | visits     | current_visits | previous_visits | rent       | effective_from | effective_to |
+        | 1  | 10         | 10             | NULL            | 1.50       | 2024-01-01     | NULL         |
+        | 2  | 20         | 21             | NULL            | 2.50       | 2024-01-01     | 2024-02-01   |
+        | 2  | 5000000000 | 21             | 20              | 1000000.25 | 2024-02-01     | 2024-03-01   |
+        | 2  | 21         | 21             | 5000000000      | 2.50       | 2024-03-01     | NULL         |
+        """,
+        records(queries.history(warehouse, wide)),
+    )
+    assert before <= {tuple(row[name] for name in names) for row in records(queries.history(warehouse, wide))}
+    assert all(result.passed for result in check_table(warehouse, wide))
+    assert plan(warehouse, wide).schema_steps == ()
+    history = warehouse.spark.sql(f"DESCRIBE HISTORY {warehouse.table('dim_shop_changes').identifier}")
+    operations = {row["operation"] for row in records(history.select("operation"))}
+    assert operations == {"CREATE TABLE", "WRITE", "SET TBLPROPERTIES", "CHANGE COLUMN"}
+
+
+@rule("S35")
+def test_another_type_than_a_wider_one_is_rejected_with_both_types(own_tables: OwnTables) -> None:
+    own_tables.load(NARROW, FIRST).raise_if_rejected()
+    with pytest.raises(DeclarationError) as error:
+        plan(own_tables.warehouse, by_files(OTHER))
+    problems = {(each.code, each.field): each.problem for each in error.value.errors}
+    types = {"visits": ("type int", "type string"), "rent": ("type decimal(6,2)", "type decimal(9,4)")}
+    assert problems.keys() == {("TABLE_DIFFERS", f"attributes.{name}") for name in types}
+    assert all(each in problems["TABLE_DIFFERS", f"attributes.{name}"] for name in types for each in types[name])
