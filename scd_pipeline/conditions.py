@@ -102,6 +102,15 @@ CONDITIONS: Mapping[str, Condition] = {
         "a column does not fit the declaration: {reason}; expected values that can be cast to the declared type",
         "deliver the column as the declared type or as text, or declare an `expression` that converts it",
     ),
+    "TYPE_CHANGED": Condition(
+        "the types of columns have changed: {changes}; expected the same type for a mirrored attribute, or a wider one",
+        "deliver the column with the earlier type, or declare the attribute with that `type`, to which values are cast",
+    ),
+    "COLUMN_NOT_MIRRORED": Condition(
+        "columns cannot be attributes: {columns}; expected names and types that a declaration can have, and no name of "
+        "another column of the table",
+        "list the columns in `technical` of `mirror`, or map each to an attribute in `columns` of the source",
+    ),
     "NANOSECONDS": Condition(
         "it has times in nanoseconds, which Spark does not read: {columns}; expected microseconds",
         "write it with microseconds (pandas: `to_parquet(..., coerce_timestamps='us', "

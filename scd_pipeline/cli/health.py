@@ -43,6 +43,7 @@ _TABLE_COLUMNS: dict[str, Kind] = {
     "dimensions_ahead": "json",
     "unknown_members": "number",
     "damage": "json",
+    "retired_attributes": "json",
 }
 
 
@@ -231,7 +232,7 @@ def _source_record(source: SourceStatus) -> tuple[object, ...]:
 
 def _table_record(table: TableStatus) -> tuple[object, ...]:
     lag = (table.commits, table.lag, table.audit_lag)
-    return (*lag, list(table.dimensions_ahead), table.unknown_members, list(table.damage))
+    return (*lag, list(table.dimensions_ahead), table.unknown_members, list(table.damage), dict(table.retired))
 
 
 def _print_status(current: Status, output: Output) -> None:
@@ -264,6 +265,8 @@ def _print_status(current: Status, output: Output) -> None:
     for table in current.tables:
         for text in table.damage:
             print(f"damaged: {table.table}: {text}")
+        for name, time in table.retired.items():
+            print(f"retired: {table.table}.{name}: no longer provided since {time}")
 
 
 def _rejected(source: SourceStatus) -> int | None:

@@ -151,6 +151,8 @@ def _print_result(result: LoadResult, rows: Rows, batches: Sequence[BatchResult]
         print(load_summary(result))
     else:
         report(load_summary(result))
+    for change in result.attribute_changes:
+        report(f"{result.table}: {change}")
     for warning in result.warnings:
         warn(str(warning))
     for batch in result.results:

@@ -64,7 +64,7 @@ def table_assets(
             warnings=selection.warnings,
             has_facts=bool(facts) and not is_fact,
         )
-        audit = result.audit
+        audit, loaded = result.audit, result.dimension or row_dimension
         create_views(warehouse, [table.name], [table] if isinstance(table, Fact) else facts, on_failure=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
         counts = {
@@ -78,8 +78,9 @@ def table_assets(
             sizes = pool.submit(load_metadata.sizes, warehouse, table.name, versions)  # while the plots are drawn
             details = {
                 **load_metadata.warnings(result),
-                **load_metadata.examples(result, row_dimension, audit),
-                **load_metadata.entity_history(warehouse, row_dimension, result),
+                **load_metadata.attributes(result),
+                **load_metadata.examples(result, loaded, audit),
+                **load_metadata.entity_history(warehouse, loaded, result),
             }
         return LoadReport(
             table,

@@ -103,7 +103,8 @@ def dimension_columns(dimension: Dimension) -> dict[str, str]:
     for attribute in dimension.attributes:
         texts |= _generated(attribute)
         text = _UNTRACKED[attribute.untracked] if attribute.untracked else _TYPES[attribute.scd]
-        texts[attribute.name] = _described(attribute, text)
+        retired = f". Retired at {attribute.retired_at}: no longer provided" if attribute.retired_at else ""
+        texts[attribute.name] = _described(attribute, text + retired)
     surrogate_key = "Surrogate key: permanent identifier of one version, stored in facts."
     return {**texts, **_business_key(dimension), dimension.surrogate_key: surrogate_key}
 

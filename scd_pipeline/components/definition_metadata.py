@@ -131,10 +131,9 @@ def audit_table(dimension: Dimension) -> dict[str, Any]:
 
 def dimension_table(dimension: Dimension) -> dict[str, Any]:
     """Return the metadata of the table of a dimension."""
-    columns = stored_schema(dimension)
     return {
         "dagster/table_name": dimension.name,
-        "dagster/column_schema": column_schema(columns, column_descriptions.dimension_columns(dimension)),
+        "dagster/column_schema": dimension_columns(dimension),
         "dagster/column_lineage": _lineage(dimension, dimension.name + LOG_SUFFIX),
         "business_key": ", ".join(dimension.key_names),
         "surrogate_key": dimension.surrogate_key,
@@ -142,6 +141,11 @@ def dimension_table(dimension: Dimension) -> dict[str, Any]:
         **declaration(dimension),
         **_warnings(dimension),
     }
+
+
+def dimension_columns(dimension: Dimension) -> dg.TableSchema:
+    """Return the columns of the table of a dimension; those of retired attributes say so."""
+    return column_schema(stored_schema(dimension), column_descriptions.dimension_columns(dimension))
 
 
 def _warnings(dimension: Dimension) -> dict[str, str]:

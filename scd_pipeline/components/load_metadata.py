@@ -22,6 +22,7 @@ from pyspark.sql.types import DateType, IntegralType
 from scd_pipeline import queries
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.components import plots
+from scd_pipeline.components.definition_metadata import dimension_columns
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES, REFUSED
 from scd_pipeline.declaration.change_types import OVERWRITE as OVERWRITTEN
@@ -197,6 +198,18 @@ def warnings(result: LoadResult) -> dict[str, str]:
     """Return the warnings of a load as text; no metadata if it has none."""
     texts = [str(warning) for warning in result.warnings]
     return {"warnings": "\n".join(texts)} if texts else {}
+
+
+def attributes(result: LoadResult) -> dict[str, Any]:
+    """Return how a load changes the attributes as text, and the columns of a mirrored dimension as they are then (S36).
+
+    The definition of a mirrored dimension does not know its columns.
+    """
+    texts = [str(change) for change in result.attribute_changes]
+    changes = {"attribute_changes": "\n".join(texts)} if texts else {}
+    if result.dimension is None or result.dimension.mirror is None:
+        return changes
+    return {**changes, "dagster/column_schema": dimension_columns(result.dimension)}
 
 
 def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.history import history_of
 from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.mirror import Mirror
 from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.timed_table import Base, BaseColumn, TimedTable
 from scd_pipeline.declaration.times import OPEN_END
@@ -39,6 +40,7 @@ __all__ = [
     "Feed",
     "KeyColumn",
     "Map",
+    "Mirror",
     "Primitive",
     "RetireGuard",
     "Role",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from scd_pipeline.declaration.column_names import ColumnName
@@ -65,6 +65,9 @@ class Attribute:
       can be False for no such column
     - `derived`: computed by the pipeline and never read from a delivery, such as the surrogate keys of a fact (S23);
       it cannot be declared
+    - `has_source_type`: its type is not declared: in a mirrored dimension it is that of the source (S36)
+    - `retired_at`: the time, as ISO text, since which the source lacks the column of a mirrored attribute, or since
+      which deliveries are loaded that a retired one is not read from; it cannot be declared
     """
 
     scd: ScdType
@@ -83,11 +86,13 @@ class Attribute:
     column_names: Mapping[str, ColumnName] = FrozenMapping({})
     regulated: bool = False
     untracked: Untracked | None = None
+    has_source_type: bool = field(default=False, compare=False)
+    retired_at: str = ""
 
     def __init__(
         self,
         scd: ScdType | int,
-        type: str = "string",
+        type: str | None = None,
         source: str | None = None,
         former_names: str | Sequence[str] = (),
         retired: bool = False,
@@ -102,10 +107,12 @@ class Attribute:
         column_names: Mapping[str, ColumnName] | None = None,
         regulated: bool = False,
         untracked: Untracked | None = None,
+        has_source_type: bool = False,
+        retired_at: str = "",
     ) -> None:
-        set_frozen_fields(
-            self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names)
-        )
+        set_frozen_fields(self, scd=scd_type(scd), source=source, former_names=as_tuple(former_names))
+        set_frozen_fields(self, type=_canonical("string" if type is None else type))
+        set_frozen_fields(self, has_source_type=has_source_type or type is None, retired_at=retired_at)
         set_frozen_fields(self, retired=retired, missing=missing, on_bad_value=on_bad_value, personal=personal)
         previous = True if previous == "version_before" else previous
         set_frozen_fields(
@@ -173,7 +180,7 @@ class Attribute:
         return tuple(column for column in columns if column is not None)
 
 
-def _scd(number: Any) -> Any:
+def scd_type(number: Any) -> Any:
     """Return the SCD type of a number; anything else unchanged, for the checks to reject."""
     is_type = isinstance(number, int) and not isinstance(number, bool) and number in set(ScdType)
     return ScdType(number) if is_type else number

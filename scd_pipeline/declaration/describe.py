@@ -13,6 +13,7 @@ from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.mirror import MIRROR
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.source import Channel, Column, RetireGuard, Source, format_of
 from scd_pipeline.errors import UsageError
@@ -29,8 +30,9 @@ def describe(dimension: Dimension) -> str:
         raise UsageError("NOT_A_DIMENSION", "describe", value=short_repr(dimension))
     options: dict[str, Any] = {"dimension": dimension.name, "business_key": _key(dimension.business_key)}
     options["sources"] = {source.name: _source(source) for source in dimension.sources}
-    options["attributes"] = {attribute.name: _attribute(attribute) for attribute in dimension.attributes}
-    options |= _changed_fields(dimension, excluded=("name", "business_key", "sources", "attributes", "origin"))
+    options |= _attributes(dimension)
+    excluded = ("name", "business_key", "sources", "attributes", "mirror", "origin")
+    options |= _changed_fields(dimension, excluded=excluded)
     if dimension.surrogate_key == default_surrogate_key(dimension.name):
         del options["surrogate_key"]
     if dimension.begin is not None:
@@ -61,9 +63,35 @@ def _key(key: tuple[KeyColumn, ...]) -> Any:
     return key[0].name if len(key) == 1 else [column.name for column in key]
 
 
+def _attributes(dimension: Dimension) -> dict[str, Any]:
+    """Return the options that declare the attributes, without those of columns that are only mirrored."""
+    if dimension.mirror is None:
+        return {"attributes": {attribute.name: _attribute(attribute) for attribute in dimension.attributes}}
+    declared = {attribute.name: attribute for attribute in dimension.mirror.attributes or ()}
+    only_mirrored = {attribute.name for attribute in dimension.mirrored_attributes} - declared.keys()
+    attributes = {
+        each.name: _attribute(declared[each.name]) if each.name in declared else _typed_attribute(each)
+        for each in (*dimension.attributes, *declared.values())
+        if each.name not in only_mirrored
+    }
+    options = _changed_fields(dimension.mirror, excluded=("attributes",))
+    if attributes or options:
+        return {**({"attributes": attributes} if attributes else {}), "mirror": options}
+    return {"attributes": MIRROR}
+
+
+def _typed_attribute(attribute: Attribute) -> dict[str, Any]:
+    """Return an attribute with its type, without which the source would determine it."""
+    return {"scd": int(attribute.scd), "type": attribute.type, **_attribute_options(attribute)}
+
+
 def _attribute(attribute: Attribute) -> Any:
-    options = _changed_fields(attribute, excluded=("name", "derived"))
+    options = _attribute_options(attribute)
     return options["scd"] if len(options) == 1 else options
+
+
+def _attribute_options(attribute: Attribute) -> dict[str, Any]:
+    return _changed_fields(attribute, excluded=("name", "derived", "has_source_type", "retired_at"))
 
 
 def _source(source: Source) -> dict[str, Any]:

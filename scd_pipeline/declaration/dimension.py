@@ -16,6 +16,7 @@ from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
@@ -37,7 +38,10 @@ class Dimension:
     """The valid declaration of one dimension.
 
     - `business_key`: a name, names, or names with types; stored as key columns
-    - `attributes`: for each name an Attribute or the number of its SCD type; stored in declared order
+    - `attributes`: for each name an Attribute or the number of its SCD type; stored in declared order. "mirror" stands
+      for all columns of the source
+    - `mirror`: how all columns of the source become attributes; `attributes` then has those declared in addition, or
+      with other options (S36)
     - `sources`: one or several
     - `surrogate_key`: by default the name without a leading `dim_`, and `_key`
     - `key_salt`: resolves a collision of surrogate keys (S14)
@@ -105,12 +109,13 @@ class Dimension:
     change_types: Mapping[str, str] = FrozenMapping({})
     history_table_properties: Mapping[str, str] = FrozenMapping({})
     archive_after_years: int | None = None
+    mirror: Mirror | None = None
 
     def __init__(
         self,
         name: str,
         business_key: str | Sequence[str | KeyColumn] | Mapping[str, str] = (),
-        attributes: Mapping[str, Attribute | ScdType | int] | Sequence[Attribute] = (),
+        attributes: Mapping[str, Attribute | ScdType | int] | Sequence[Attribute] | Literal["mirror"] = (),
         sources: Source | Sequence[Source] = (),
         surrogate_key: str | None = None,
         key_salt: str = "",
@@ -139,9 +144,13 @@ class Dimension:
         change_types: Mapping[str, str] | None = None,
         history_table_properties: Mapping[str, str | int | float | bool] | None = None,
         archive_after_years: int | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
+        if attributes == MIRROR:
+            attributes, mirror = (), Mirror() if mirror is None else mirror
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
+        set_frozen_fields(self, mirror=mirror)
         if surrogate_key is not None:
             set_frozen_fields(self, surrogate_key=surrogate_key)
         end = NULL_OPEN_END if open_end is None else canonical_time(open_end)
@@ -159,6 +168,8 @@ class Dimension:
         set_frozen_fields(self, history_table_properties=property_texts(history_table_properties))
         set_frozen_fields(self, change_types=frozen_mapping(change_types))
         check_dimension(self)
+        if self.mirror is not None and self.mirror.attributes is None:
+            set_frozen_fields(self, mirror=replace(self.mirror, attributes=self.mirrored_attributes))
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -169,6 +180,38 @@ class Dimension:
     def attribute_names(self) -> tuple[str, ...]:
         """The names of all attributes, including retired attributes."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def mirrored_attributes(self) -> tuple[Attribute, ...]:
+        """The attributes with the types of the source's columns: no type is declared, and no other column (S36).
+
+        Without `with_mirrored` they are those that are declared with other options, of text.
+        """
+        if self.mirror is None:
+            return ()
+        mapped = {name for source in self.sources for name in source.columns}
+        return tuple(each for each in self.attributes if each.has_source_type and each.name not in mapped)
+
+    def with_mirrored(self, types: Mapping[str, str], retired_at: Mapping[str, str] | None = None) -> Dimension:
+        """Return a mirrored dimension with the attributes of its source's columns; any other dimension unchanged.
+
+        Args:
+            types: The type of each column by its name, which may be a former one.
+            retired_at: The time of the delivery since which the source lacks a column, by the names of such columns.
+
+        Raises:
+            DeclarationError: A column cannot be an attribute, for example because of its name.
+        """
+        if self.mirror is None:
+            return self
+        mirrored = {attribute.name for attribute in self.mirrored_attributes}
+        declared = [attribute for attribute in self.attributes if attribute.name not in mirrored]
+        names = {name.casefold() for attribute in declared for name in (attribute.name, *attribute.former_names)}
+        current_types = {self.mirror.current_name(name): data_type for name, data_type in types.items()}
+        times = {self.mirror.current_name(name): time for name, time in (retired_at or {}).items()}
+        columns = {name: each for name, each in current_types.items() if name.casefold() not in names}
+        attributes = [self.mirror.attribute(name, each, times.get(name, "")) for name, each in columns.items()]
+        return replace(self, attributes=(*declared, *attributes))
 
     @property
     def table_names(self) -> tuple[str, ...]:
@@ -189,8 +232,9 @@ class Dimension:
 
     @property
     def has_windows(self) -> bool:
-        """Whether the table has windows: any attribute opens versions (S33)."""
-        return any(attribute.opens_versions for attribute in self.attributes)
+        """Whether the table has windows: any attribute opens versions (S33), or would as a mirrored one (S36)."""
+        is_mirrored = self.mirror is not None and self.mirror.opens_versions
+        return is_mirrored or any(attribute.opens_versions for attribute in self.attributes)
 
     @property
     def column_layout(self) -> ColumnLayout:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -114,6 +115,14 @@ class Fact:
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of all roles, each once."""
         return tuple({role.dimension.name: role.dimension for _, role in self.roles}.values())
+
+    def with_dimensions(self, dimensions: Iterable[Dimension]) -> Fact:
+        """Return the fact with these declarations in place of its dimensions with the same names."""
+        by_name = {dimension.name: dimension for dimension in dimensions}
+        roles = ((name, Role(by_name[role.dimension.name], role.key)) for name, role in self.roles)
+        fact = copy.copy(self)
+        set_frozen_fields(fact, roles=tuple(roles))
+        return fact
 
     def references(self, dimension: Dimension) -> bool:
         """Return whether one of its roles is this dimension, by its name."""

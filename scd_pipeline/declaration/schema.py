@@ -15,6 +15,7 @@ from scd_pipeline.declaration.checks.source import FORMATS
 from scd_pipeline.declaration.checks.timed_table import BASE_FORMATS
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.mirror import MIRROR
 from scd_pipeline.declaration.profiles import PROFILES
 from scd_pipeline.declaration.source import Column, Feed, Snapshot
 from scd_pipeline.declaration.timed_table import TimedTable
@@ -24,6 +25,7 @@ from scd_pipeline.declaration.yaml.options import Kind, Options
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
+_SCD_TYPE: Schema = {"enum": [int(scd) for scd in ScdType]}
 _NAMES: Schema = {"type": ["string", "array"], "items": _TEXT}
 _KINDS: dict[Kind, Schema] = {
     Kind.TEXT: _TEXT,
@@ -84,7 +86,8 @@ def _dimension() -> Schema:
     sections = {
         "business_key": _TYPED_NAMES,
         "sources": _by_name("source"),
-        "attributes": _by_name("attribute"),
+        "attributes": {"if": {"type": "object"}, "then": _by_name("attribute"), "else": {"enum": [MIRROR]}},
+        "mirror": _mirror(),
         "begin": _section(options.BEGIN),
         "column_names": _section(options.TABLE_COLUMNS),
         "change_types": _section(options.CHANGE_TYPES),
@@ -100,6 +103,11 @@ def _dimension() -> Schema:
         "then": {"required": ["attributes"]},
         "else": {"required": ["dimension", "sources"]},
     }
+
+
+def _mirror() -> Schema:
+    former_names: Schema = {"type": "object", "additionalProperties": _NAMES}
+    return _section(options.MIRROR, sections={"scd": _SCD_TYPE, "former_names": former_names})
 
 
 def _fact() -> Schema:
@@ -145,15 +153,14 @@ def _channel(table: Options, declared: type) -> Schema:
 
 
 def _attribute() -> Schema:
-    number: Schema = {"enum": [int(scd) for scd in ScdType]}
     sections = {
-        "scd": number,
+        "scd": _SCD_TYPE,
         "previous": {"enum": [True, False, *PREVIOUS]},
         "column_names": _section(options.ATTRIBUTE_COLUMNS),
     }
     section = _section(options.ATTRIBUTE, Attribute, sections, required=("scd",))
     # Editors suggest the examples for a value that is still empty.
-    return {"if": {"type": "object"}, "then": section, "else": number, "examples": number["enum"]}
+    return {"if": {"type": "object"}, "then": section, "else": _SCD_TYPE, "examples": _SCD_TYPE["enum"]}
 
 
 def _section(

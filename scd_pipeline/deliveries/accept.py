@@ -53,6 +53,8 @@ def accept(
 ) -> IntakeResult:
     """Read the deliveries, and accept or reject each; a sealed one is not read if its batch, or its content, is stored.
 
+    The attributes of a mirrored dimension follow from the columns of the deliveries (S36).
+
     Args:
         stored: Every batch of the change log.
         applied: What a snapshot can be compared with while it is read; None to read all rows first.
@@ -72,18 +74,19 @@ def accept(
     fingerprints = fingerprint_deliveries(to_read)
     while True:
         read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
+        resolved = read.dimension
         if read.readable:
             progress(f"{dimension.name}: reading {pluralize(len(read.readable), 'delivery')}")
-        measured = _measure(read, dimension) + withdrawn
+        measured = _measure(read, resolved) + withdrawn
         rows = _without_uncounted(read)
         intake = IntakeResult(
             stored=tuple(stored),
             measured=tuple(measured),
             other_results={**results, **read.rejected},
-            unordered=unordered_keys(rows, measured, dimension),
+            unordered=unordered_keys(rows, measured, resolved),
             rows=rows,
-            dimension=dimension,
-            overlap_groups=_overlap_groups(measured, stored, dimension),
+            dimension=resolved,
+            overlap_groups=_overlap_groups(measured, stored, resolved),
             key_range=read.summary.key_range,
             narrowed=read.narrowed,
         )
@@ -115,8 +118,9 @@ def _read(
 ) -> ReadResult:
     while True:
         opened = open_deliveries(spark, to_read, dimension)
-        narrowed = compute_narrowed(opened, stored, applied, dimension) if applied is not None else None
-        read = narrowed or compute_deliveries(spark, opened, dimension)
+        has_applied = applied is not None and opened.dimension == dimension
+        narrowed = compute_narrowed(opened, stored, applied, dimension) if applied and has_applied else None
+        read = narrowed or compute_deliveries(spark, opened, opened.dimension)
         whole = _versions_to_read_whole(to_read, read)
         if not whole:
             return read

@@ -208,7 +208,7 @@ def map_columns(
         own,
         tuple(attribute.name for attribute in provided),
         missing,
-        undeclared_columns(names, source, channel, dimension, superseded),
+        () if dimension.mirror else undeclared_columns(names, source, channel, dimension, superseded),
         any(field.name == LINE for field in fields),
         columns,
         row_fields=delivered.row_fields,
@@ -309,6 +309,8 @@ def undeclared_columns(
 ) -> tuple[str, ...]:
     """Return the columns that the declaration neither names nor uses in an expression.
 
+    Of a mirrored dimension these are the technical columns, as all others are attributes (S36).
+
     Args:
         names: The columns.
         source, channel, dimension: The declaration.
@@ -317,8 +319,26 @@ def undeclared_columns(
     attributes = [a for a in dimension.source_attributes(source.name) if not a.derived]
     targets = [*dimension.key_names, *(a.name for a in attributes)]
     former = {name.lower() for a in attributes for name in former_columns(a, source, channel, dimension)}
+    unused = unused_columns(names, source, channel, targets)
+    unused = tuple(name for name in unused if name.lower() not in former.difference(superseded))
+    if dimension.mirror is None:
+        return unused
+    technical = {name.casefold() for name in dimension.mirror.technical}
+    return tuple(name for name in unused if name.casefold() in technical)
+
+
+def unused_columns(
+    names: Sequence[str], source: Source, channel: Snapshot | Feed, targets: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns that are not read for key columns, attributes and options of the channel.
+
+    Args:
+        names: The columns of a delivery.
+        source: The source.
+        channel: The channel.
+        targets: The key columns and the attributes.
+    """
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
-    used |= former.difference(superseded)
     used |= {name.lower() for name in (*channel.column_names, channel.partition) if name}
     used |= names_in_expressions(source, channel)
     return tuple(name for name in names if name.lower() not in used)

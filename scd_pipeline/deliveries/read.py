@@ -44,6 +44,7 @@ from scd_pipeline.deliveries.expressions import (
 from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.guarded import with_guarded_expressions
 from scd_pipeline.deliveries.json_files import has_only_nulls, json_fields, nested_columns
+from scd_pipeline.deliveries.mirrored import has_key, mirrored_columns, with_delivered_columns
 from scd_pipeline.deliveries.missing_columns import describe_existing_columns, nested_columns_fix
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.parquet_files import (
@@ -77,6 +78,7 @@ from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import with_columns
 from scd_pipeline.frames import arrow_frame, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
+from scd_pipeline.instants import to_micros
 from scd_pipeline.texts import join_names
 
 _Item = TypeVar("_Item")
@@ -116,6 +118,7 @@ class ReadResult:
         readable: The deliveries that were read, with their columns.
         summary: The figures of all rows that were read.
         rejected: The results of the others, by the number of the delivery.
+        dimension: The declaration; a mirrored one has the attributes of the deliveries too (S36).
         narrowed: If the only readable delivery was compared with the current rows, the result, of which `rows` are the
             rows; else None.
     """
@@ -124,6 +127,7 @@ class ReadResult:
     readable: tuple[PendingDelivery, ...]
     summary: Summary
     rejected: dict[int, BatchResult]
+    dimension: Dimension
     narrowed: NarrowedSnapshot | None = None
 
 
@@ -134,10 +138,12 @@ class OpenedDeliveries:
     Attributes:
         groups: The deliveries that can be read as far as their columns show, each group as one frame.
         failures: The others, with the errors.
+        dimension: The declaration; a mirrored one has the attributes of the deliveries too (S36).
     """
 
     groups: tuple[Group, ...]
     failures: tuple[tuple[PendingDelivery, _Unreadable], ...]
+    dimension: Dimension
 
 
 def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dimension: Dimension) -> OpenedDeliveries:
@@ -164,12 +170,14 @@ def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dim
             by_shape.setdefault(shape.key, (shape, []))[1].append(delivery)
         except _Unreadable as error:
             failures.append((delivery, error))
+    shapes, failures_by_columns, dimension = _with_delivered_columns(spark, list(by_shape.values()), dimension)
+    failures += failures_by_columns
     groups: list[Group] = []
-    for shape, members in by_shape.values():
+    for shape, members in shapes:
         grouped, unreadable = _bisect(members, _grouping(spark, shape, dimension))
         groups += grouped
         failures += unreadable
-    return OpenedDeliveries(tuple(groups), tuple(failures))
+    return OpenedDeliveries(tuple(groups), tuple(failures), dimension)
 
 
 def compute_deliveries(spark: SparkSession, opened: OpenedDeliveries, dimension: Dimension) -> ReadResult:
@@ -179,7 +187,7 @@ def compute_deliveries(spark: SparkSession, opened: OpenedDeliveries, dimension:
     readable = tuple(delivery for part in parts for group in part.groups for delivery in group.members)
     failures = [*opened.failures, *unreadable]
     rejected = {delivery.number: _reject(delivery, error) for delivery, error in failures}
-    return ReadResult(rows, readable, combined([part.summary for part in parts]), rejected)
+    return ReadResult(rows, readable, combined([part.summary for part in parts]), rejected, dimension)
 
 
 def compute_narrowed(
@@ -209,7 +217,7 @@ def compute_narrowed(
     if narrowed is None:
         return None
     rejected = {delivery.number: _reject(delivery, error) for delivery, error in opened.failures}
-    return ReadResult(narrowed.rows, group.members, narrowed.summary, rejected, narrowed)
+    return ReadResult(narrowed.rows, group.members, narrowed.summary, rejected, dimension, narrowed)
 
 
 def may_have_uncounted_rows(channel: Snapshot | Feed) -> bool:
@@ -266,12 +274,14 @@ class _Shape:
         layout: The layout of CSV files.
         fields: The columns to read of other files.
         unread: The names of undeclared columns that cannot be read.
+        frame: The result of `_frame` for its only delivery, if that was needed before.
     """
 
     key: tuple[str, ...]
     layout: CsvLayout | None = None
     fields: tuple[StructField, ...] | None = None
     unread: tuple[str, ...] = ()
+    frame: tuple[DataFrame, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +388,60 @@ def _type_error(group: Group) -> _Unreadable | None:
     return None
 
 
+_Shaped = tuple[_Shape, list[PendingDelivery]]
+
+
+def _with_delivered_columns(
+    spark: SparkSession, shapes: Sequence[_Shaped], dimension: Dimension
+) -> tuple[list[_Shaped], _Failures, Dimension]:
+    """Return a mirrored dimension with the attributes of the delivered columns, and the deliveries that fit it (S36).
+
+    In order of time, the columns of each delivery have to fit those before. Nothing is done for other dimensions.
+    """
+    if dimension.mirror is None:
+        return list(shapes), [], dimension
+    fitting, failures = list[_Shaped](), _Failures()
+    for shape, members in sorted(shapes, key=lambda shaped: min(map(_order, shaped[1]))):
+        try:
+            shape, types = _mirrored_columns(spark, shape, members, dimension)
+            dimension = with_delivered_columns(dimension, types, members[0].batch.id)
+            fitting.append((shape, members))
+        except _Unreadable as error:
+            failures += [(delivery, error) for delivery in members]
+        except BatchRejected as error:
+            failures += [(delivery, _Unreadable(error.code, **error.details)) for delivery in members]
+    return fitting, failures, dimension
+
+
+def _order(delivery: PendingDelivery) -> tuple[bool, int, int]:
+    """Return the order of deliveries by time; those without one are last, as their rows are not read yet."""
+    time = delivery.batch.at
+    return (time is None, 0 if time is None else to_micros(time), delivery.number)
+
+
+def _mirrored_columns(
+    spark: SparkSession, shape: _Shape, members: Sequence[PendingDelivery], dimension: Dimension
+) -> tuple[_Shape, dict[str, str]]:
+    """Return the type of each column of the deliveries that is mirrored, by its name; Spark analyzes one of them.
+
+    The frame of a single delivery is returned with its shape, so that it is not created again. A delivery without its
+    key has no such columns: it is rejected later, whatever else it has.
+
+    Raises:
+        _Unreadable: The delivery cannot be read.
+    """
+    first, source = members[0], dimension.source(members[0].batch.source)
+    with _translate_read_errors("UNREADABLE_DELIVERY"):
+        undeclared = partial(undeclared_columns, source=source, channel=first.channel, dimension=dimension)
+        frame, reserved = _frame(spark, members[:1], shape, undeclared)
+        events = unfold_events(frame) if first.channel.format == "debezium" else frame
+        fields = [field for field in events.schema.fields if field.name not in (FILE, ROW_ORDER, *ADDED)]
+    shape = replace(shape, frame=(frame, reserved)) if len(members) == 1 else shape
+    if not has_key(fields, source, dimension):
+        return shape, {}
+    return shape, mirrored_columns(fields, source, first.channel, dimension)
+
+
 def _grouping(spark: SparkSession, shape: _Shape, dimension: Dimension) -> Callable[[Sequence[PendingDelivery]], Group]:
     return lambda members: _group(spark, members, shape, dimension)
 
@@ -401,7 +465,7 @@ def _group(
     source = dimension.source(first.batch.source)
     with _translate_read_errors("UNREADABLE_DELIVERY"):
         undeclared = partial(undeclared_columns, source=source, channel=first.channel, dimension=dimension)
-        frame, reserved = _frame(spark, members, shape, undeclared)
+        frame, reserved = shape.frame or _frame(spark, members, shape, undeclared)
         owners = _owners(frame, members) if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if _may_lack_columns(first) and all(field.name in ADDED for field in fields):
@@ -411,7 +475,9 @@ def _group(
             declared = _declared_columns(source, first.channel, dimension)
             has_lines = bool(declared) and LINE in frame.columns
             if has_lines and frame.where(F.col(LINE).isNull()).isEmpty():  # each line is a bad row
-                return _group(spark, members, replace(shape, fields=declared), dimension, is_guarded=is_guarded)
+                return _group(
+                    spark, members, replace(shape, fields=declared, frame=None), dimension, is_guarded=is_guarded
+                )
         if first.channel.format == "debezium":
             frame = unfold_events(frame)
             fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]

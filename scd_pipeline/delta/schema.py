@@ -22,8 +22,9 @@ from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, LOG_SUFFIX
 from scd_pipeline.declaration.types import is_wider, parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import computed_columns
-from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
+from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration, stored_declaration
 from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -128,6 +129,18 @@ class WidenColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class CommentColumn:
+    """A schema step that sets the comment of a column."""
+
+    table: str
+    name: str
+    comment: str
+
+    def __str__(self) -> str:
+        return f"comment column in {self.table}: {self.name}, {self.comment or 'provided again'}"
+
+
+@dataclass(frozen=True, slots=True)
 class SetProperties:
     """A schema step that sets table properties, after the steps that change columns."""
 
@@ -150,7 +163,9 @@ class AddConstraint:
         return f"add constraint to {self.table}: {self.name} CHECK ({self.condition})"
 
 
-SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn | WidenColumn | SetProperties | AddConstraint
+SchemaStep: TypeAlias = (
+    CreateTable | AddColumn | RenameColumn | WidenColumn | CommentColumn | SetProperties | AddConstraint
+)
 
 
 def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -302,7 +317,7 @@ def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) ->
         elif (now := declared.attributes[current.name]) != attribute.widened(now.type):
             field = f"attributes.{current.name}"
             errors.append(_difference(dimension, field, attribute.to_list(), now.to_list()))
-    if not any(attribute.opens_versions for attribute in stored.attributes.values()):
+    if not stored.has_windows:
         new = [a for a in dimension.attributes if a.name not in stored_names]
         errors += [_attribute_without_windows(dimension, attribute) for attribute in new if attribute.opens_versions]
     if errors:
@@ -422,6 +437,38 @@ def foreign_table_error(table: Table, log_properties: Mapping[str, str]) -> Setu
     if FORMAT in log_properties:
         return SetupError("TABLE_REPLACED", f"table {table.name}", **details, log=table.name + LOG_SUFFIX)
     return SetupError("FOREIGN_TABLE", f"table {table.name}", **details)
+
+
+def as_stored(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:
+    """Return the declaration with what the table's stored declaration has of its attributes (S20, S36).
+
+    Raises:
+        DeclarationError: As `with_former_names`.
+    """
+    return with_former_names(with_stored_attributes(dimension, stored), stored)
+
+
+def read_as_stored(warehouse: Warehouse, dimension: Dimension) -> Dimension:
+    """Return a mirrored dimension with its stored attributes (S36); any other one unchanged, without a query."""
+    return (
+        dimension if dimension.mirror is None else as_stored(dimension, stored_declaration(warehouse, dimension.name))
+    )
+
+
+def with_stored_attributes(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:
+    """Return the declaration with the stored attributes of a mirrored dimension, and since when attributes are retired.
+
+    Without a table, a mirrored dimension has no attributes but those with a declared type.
+    """
+    if stored is None:
+        return dimension.with_mirrored({})
+    if dimension.mirror is None:
+        times = {name: time for name, time in stored.retired_at.items() if name in dimension.attribute_names}
+        attributes = tuple(replace(a, retired_at=times.get(a.name, "")) for a in dimension.attributes)
+        return replace(dimension, attributes=attributes) if times else dimension
+    types = {name: attribute.type for name, attribute in stored.attributes.items()}
+    mirror = dimension.mirror.with_former_names(stored.former_names)
+    return replace(dimension, mirror=mirror).with_mirrored(types, stored.retired_at)
 
 
 def with_former_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:

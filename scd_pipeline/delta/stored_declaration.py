@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scd_pipeline.declaration import Attribute, Begin, Dimension
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Mirror
 from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
 from scd_pipeline.declaration.tables import closed_suffix
@@ -67,6 +67,8 @@ class StoredDeclaration:
         attributes: The attributes by name.
         former_names: The current name of an attribute by each former name.
         begin: The two times of `Begin`, or its attribute alone; None if the histories have no declared begin.
+        mirror: The SCD type of mirrored attributes; None if the attributes are not mirrored (S36).
+        retired_at: The time since which no delivery provides an attribute, by the names of such attributes.
     """
 
     key: tuple[tuple[str, str], ...]
@@ -84,12 +86,19 @@ class StoredDeclaration:
     history_columns: str = "all"
     change_types: Mapping[str, str] = field(default_factory=dict)
     archive: bool = False
+    mirror: int | None = None
+    retired_at: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether the table has windows."""
+        is_mirrored = self.mirror is not None and Mirror(self.mirror).opens_versions
+        return is_mirrored or any(attribute.opens_versions for attribute in self.attributes.values())
 
     @property
     def column_layout(self) -> ColumnLayout:
         """How the table stores the generated columns."""
-        has_windows = any(attribute.opens_versions for attribute in self.attributes.values())
-        return ColumnLayout(self.column_names, self.open_end, has_windows)
+        return ColumnLayout(self.column_names, self.open_end, self.has_windows)
 
     @property
     def closed_suffix(self) -> str:
@@ -143,6 +152,8 @@ class StoredDeclaration:
             history_columns=dimension.history_columns,
             change_types=dict(dimension.audit_labels),
             archive=dimension.archive_after_years is not None,
+            mirror=int(dimension.mirror.scd) if dimension.mirror else None,
+            retired_at={a.name: a.retired_at for a in dimension.attributes if a.retired_at},
         )
 
     @classmethod
@@ -166,8 +177,8 @@ class StoredDeclaration:
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
         if self.history_columns == "all":
             del values["history_columns"]
-        for added in ("column_names", "history_table", "change_types", "archive"):
-            if not values[added]:
+        for added in ("column_names", "history_table", "change_types", "archive", "mirror", "retired_at"):
+            if values[added] in ({}, False, None):
                 del values[added]
         return json.dumps(values, sort_keys=True)
 

@@ -195,6 +195,10 @@ class Table:
         """Give a column a wider type in the metadata alone."""
         self._alter(f"ALTER TABLE {self.identifier} ALTER COLUMN {quote_name(name)} TYPE {data_type}")
 
+    def comment_column(self, name: str, comment: str) -> None:
+        """Set the comment of a column."""
+        self._alter(f"ALTER TABLE {self.identifier} ALTER COLUMN {quote_name(name)} COMMENT {sql_literal(comment)}")
+
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties.
 

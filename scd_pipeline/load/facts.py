@@ -21,7 +21,7 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
-from scd_pipeline.delta.schema import to_declared_columns
+from scd_pipeline.delta.schema import read_as_stored, to_declared_columns
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
@@ -121,6 +121,7 @@ class PinnedDimension:
 
 def pin(warehouse: Warehouse, dimension: Dimension) -> PinnedDimension:
     """Return the dimension at its newest version."""
+    dimension = read_as_stored(warehouse, dimension)
     newest = newest_versions(warehouse, dimension.name)
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()
     if newest is None:

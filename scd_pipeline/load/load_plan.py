@@ -13,15 +13,18 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.early_times import early_time_warnings
+from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import LoadWarning
 from scd_pipeline.expressions import readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.last_versions import IS_LAST
+from scd_pipeline.load.attribute_changes import AttributeChange, attribute_changes, with_retirement
 from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_changes, transition_counts
 from scd_pipeline.load.change_records import applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.deletes_off import warnings_of_load
@@ -64,6 +67,7 @@ class LoadPlan:
         properties: The properties of the table; none if it does not exist.
         existing_entities: How many entities existed before each delivery that is appended (`rapid_changes`).
         warnings: What is rarely intended, such as files whose names nearly match.
+        attribute_changes: The attributes that are new, renamed, wider, retired, or provided again.
     """
 
     dimension: Dimension
@@ -88,6 +92,7 @@ class LoadPlan:
     properties: Mapping[str, str] = field(default_factory=dict)
     existing_entities: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[LoadWarning, ...] = ()
+    attribute_changes: tuple[AttributeChange, ...] = ()
 
     @property
     def log_name(self) -> str:
@@ -116,6 +121,11 @@ class LoadPlan:
         """Whether the table lacks commits of the log; the load that created them may still be running."""
         return self.applied < self.log_commit.number
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether the load writes to the log or the table."""
+        return bool(self.batches or self.has_actions or self.has_pending_commits)
+
     def writable_log(self, warehouse: Warehouse) -> ChangeLog:
         """Return the change log for writing."""
         return replace(self.log, table=warehouse.writable(self.log_name))
@@ -127,13 +137,13 @@ class LoadPlan:
             ConflictError: Another writer changed the table first.
             UsageError: Delta does not know a declared property.
         """
-        if not (self.batches or self.has_actions or self.has_pending_commits):
-            return
-        execute_steps(warehouse, self.dimension, self.schema_steps, self.properties)
+        if self.is_committed:
+            execute_steps(warehouse, self.dimension, self.schema_steps, self.properties)
 
     def explain(self) -> str:
         """Return the plan as text: schema steps, the result of each delivery, warnings, and the row actions."""
         lines = [f"Plan for {self.dimension.name}", *[f"  {step}" for step in self.schema_steps]]
+        lines += [f"  {change}" for change in self.attribute_changes]
         lines += [f"  {result}" for result in self.results]
         lines += [f"  warning: {warning}" for warning in self.warnings]
         counts = ", ".join(f"{count} to {action}" for action, count in self.row_counts.items() if count)
@@ -195,6 +205,7 @@ def build_plan(
         running.expect_records(read=None, shuffled=None)
     # Keys from dimensions that were read before another load committed must not replace the keys of that load (S24).
     state = read_state(warehouse, dimension, [audit] if audit else [], fact_keys.last if fact_keys else None)
+    stored_dimension = state.dimension
     intake = accept(
         warehouse.spark,
         state.dimension,
@@ -204,6 +215,8 @@ def build_plan(
         progress=progress,
         applied=applied_state(state, deliveries),
     )
+    if dimension.mirror is not None:
+        state = state.with_dimension(intake.dimension)
     stored_limit = _stored_limit(state, fact_keys)
 
     def expect_shuffled(limit: int | None) -> None:
@@ -218,17 +231,35 @@ def build_plan(
     existing = existing_entities(state.batches, comparison.intake.batches_to_append, state.dimension)
     actions = plan_row_actions(warehouse, state, comparison, fact_keys, audit, by_attribute=any(existing.values()))
     intake = comparison.intake
+    fitting = _not_rejected(intake, deliveries)
+    if len(fitting) < len(deliveries) and intake.dimension.attributes != stored_dimension.attributes:
+        # A rejected delivery may have columns that no other has: it must not add attributes.
+        others = build_plan(
+            warehouse,
+            dimension,
+            list(fitting.values()),
+            run_id=run_id,
+            progress=progress,
+            has_facts=has_facts,
+            audit=audit,
+            running=running,
+        )
+        results = dict(zip(fitting, others.results, strict=True))
+        merged = tuple(results.get(number, result) for number, result in enumerate(intake.results))
+        return replace(others, results=merged, delivered=intake.rows)
     change_records = rows_to_append(comparison.records, intake, state.dimension)
+    loaded_dimension = with_retirement(state.dimension, intake.all_batches)
     return LoadPlan(
-        dimension=state.dimension,
+        dimension=loaded_dimension,
         run_id=run_id,
         log=state.log,
         dimension_commit=state.commit,
         history_commit=state.history_commit,
         applied=state.applied,
         schema_steps=tuple(
-            schema_steps(state.dimension, state.log, state.columns, state.columns_of_history, state.properties)
+            schema_steps(loaded_dimension, state.log, state.columns, state.columns_of_history, state.properties)
         ),
+        attribute_changes=attribute_changes(StoredDeclaration.from_properties(state.properties), loaded_dimension),
         results=intake.results,
         batches=intake.batches_to_append,
         change_records=change_records,
@@ -268,6 +299,12 @@ def plan_audit(warehouse: Warehouse, state: StoredState, audit: PipelineCommit, 
     changes = plan_changes(warehouse, state, comparison, records, audit)
     counts = count_changes(changes.rows, state.dimension, by_attribute=by_attribute).collect()
     return replace(changes, counts=transition_counts(counts, state.dimension))
+
+
+def _not_rejected(intake: IntakeResult, deliveries: Sequence[Delivery]) -> dict[int, Delivery]:
+    """Return the deliveries that are neither rejected nor superseded, by number."""
+    outcomes = [result.outcome for result in intake.results]
+    return {n: each for n, each in enumerate(deliveries) if outcomes[n] not in ("rejected", "superseded")}
 
 
 def _stored_limit(state: StoredState, fact_keys: FactKeys | None) -> int | None:

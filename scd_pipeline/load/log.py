@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import BATCH, COMMIT
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.change_log import ChangeLog, log_schema
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import with_former_names
+from scd_pipeline.delta.schema import as_stored
 from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import all_of, col, delivery_id
@@ -44,10 +44,15 @@ def build_log(
     """Return the change log as `read_log` does, with the declaration that the dimension's table stores."""
     table = warehouse.table(dimension.name + LOG_SUFFIX)
     newest = table.newest(commit)
-    dimension = with_former_names(dimension, stored)
+    dimension = as_stored(dimension, stored)
     if newest is None:
         return ChangeLog(table, dimension, {}, PipelineCommit(table.name, 0), None)
-    return ChangeLog(table, dimension, newest.columns(), newest.commit, newest.rows)
+    columns = newest.columns()
+    if stored is None:
+        # The table was dropped; the log has the columns that were mirrored.
+        other_columns = dict(log_schema(dimension))
+        dimension = dimension.with_mirrored({n: each for n, each in columns.items() if n not in other_columns})
+    return ChangeLog(table, dimension, columns, newest.commit, newest.rows)
 
 
 def log_high_water_mark(log: PipelineCommit, dimension: PipelineCommit) -> int:

@@ -40,6 +40,7 @@ from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.schema import dimension_schema
+from scd_pipeline.load.attribute_changes import AttributeChange
 from scd_pipeline.load.audit import AuditResult, LoadedAuditStep, audit_commit, record_from
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
 from scd_pipeline.load.facts import FactKeys, read_fact_keys
@@ -66,6 +67,8 @@ class LoadResult:
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
         unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
         warnings: What is rarely intended, such as an attribute that opens versions of most entities.
+        attribute_changes: The attributes that are new, renamed, wider, retired, or provided again.
+        dimension: The declaration; a mirrored one has the attributes of all deliveries.
     """
 
     table: str
@@ -78,6 +81,8 @@ class LoadResult:
     audit: AuditResult | None = None
     unknown_members: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[LoadWarning, ...] = ()
+    attribute_changes: tuple[AttributeChange, ...] = ()
+    dimension: Dimension | None = None
 
     @property
     def rejected(self) -> tuple[BatchResult, ...]:
@@ -225,8 +230,8 @@ def _load_dimension(context: _LoadContext, dimension: Dimension, deliveries: Seq
     )
     committed = _ingest_and_apply(context, dimension, deliveries, audit=last)
     audit = _record(context, dimension, last, committed.step)
-    warnings = rapid_change_warnings(dimension, audit.versions_by_attribute, committed.step.existing_entities)
-    result = committed.result
+    result, step = committed.result, committed.step
+    warnings = rapid_change_warnings(step.dimension, audit.versions_by_attribute, step.existing_entities)
     return replace(committed, result=replace(result, audit=audit, warnings=(*result.warnings, *warnings)))
 
 
@@ -380,6 +385,8 @@ def _committed_load(
         _examples(load_plan, context.examples),
         unknown_members=load_plan.unknown_members,
         warnings=delivered.warnings,
+        attribute_changes=delivered.attribute_changes if delivered.is_committed else (),
+        dimension=load_plan.dimension,
     )
     step = LoadedAuditStep(commit, log, load_plan.dimension, load_plan.audit, delivered.existing_entities)
     return _CommittedLoad(result, step, _tables_to_compact(delivered, log, commit))

@@ -12,6 +12,7 @@ from scd_pipeline.delta.schema import (
     FORMAT,
     AddColumn,
     AddConstraint,
+    CommentColumn,
     CreateTable,
     RenameColumn,
     SchemaStep,
@@ -54,6 +55,7 @@ def schema_steps(
         *_log_steps(dimension, log),
         *_dimension_steps(dimension, existing),
         *_history_steps(dimension, history),
+        *_comment_steps(dimension, history, properties or {}),
         *(_steps_of_older_tables(dimension, history, properties) if properties else ()),
     ]
 
@@ -110,6 +112,19 @@ def archive_steps(dimension: Dimension, existing: Mapping[str, str]) -> list[Sch
 def _closed_table_steps(dimension: Dimension, existing: Mapping[str, str], description: str) -> list[SchemaStep]:
     properties = {**history_properties(dimension), **history_statistics(dimension)}
     return _version_steps(dimension, dimension.name + dimension.closed_suffix, existing, properties, description)
+
+
+def _comment_steps(dimension: Dimension, history: Collection[str], properties: Mapping[str, str]) -> list[SchemaStep]:
+    """Return the steps that show readers which columns are retired, where that has changed."""
+    stored = StoredDeclaration.from_properties(properties)
+    current_names = renamed_columns(dimension.attributes, generated=False)
+    before = {current_names.get(name, name): time for name, time in (stored.retired_at if stored else {}).items()}
+    changed = {a.name: a.retired_at for a in dimension.attributes if a.retired_at != before.get(a.name, "")}
+    comments = {name: f"Retired at {time}: no longer provided" if time else "" for name, time in changed.items()}
+    tables = [dimension.name]
+    if history or dimension.history_table:
+        tables.append(dimension.name + dimension.closed_suffix)
+    return [CommentColumn(table, name, comment) for table in tables for name, comment in comments.items()]
 
 
 def _version_steps(
@@ -181,6 +196,8 @@ def execute(step: SchemaStep, warehouse: Warehouse) -> bool:
             table.rename_column(step.old, step.new)
         case WidenColumn():
             table.widen_column(step.name, step.new)
+        case CommentColumn():
+            table.comment_column(step.name, step.comment)
         case AddConstraint():
             table.add_constraint(step.name, step.condition)
         case SetProperties():

@@ -16,6 +16,8 @@ from scd_pipeline.delta.schema import (
     require_declared_attributes,
     require_pipeline_tables,
     require_same_declaration,
+    with_former_names,
+    with_stored_attributes,
     with_widened_columns,
 )
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -68,6 +70,11 @@ class StoredState:
         """Whether the table has not applied every commit of the log."""
         return self.applied < self.log.commit.number
 
+    def with_dimension(self, dimension: Dimension) -> StoredState:
+        """Return the state with the attributes that a mirrored dimension gets from its deliveries (S36)."""
+        dimension = with_former_names(dimension, StoredDeclaration.from_properties(self.properties))
+        return replace(self, dimension=dimension, log=replace(self.log, dimension=dimension))
+
     def at_step(self, after: int, upto: int) -> StoredState:
         """Return the state in which the log ends with the commit `upto`, and the table has applied it up to `after`."""
         batches = tuple((number, batch) for number, batch in self.committed_batches if number <= upto)
@@ -96,7 +103,7 @@ def read_state(
     properties = table.properties()
     stored = StoredDeclaration.from_properties(properties)
     if stored is not None:
-        require_same_declaration(dimension, stored)
+        require_same_declaration(with_stored_attributes(dimension, stored), stored)
     else:
         downstream = [*downstream, *_audit_commit(warehouse, dimension, downstream)]
         if properties:

@@ -25,7 +25,7 @@ from scd_pipeline.delta.data_files import missing_files_errors, missing_files_re
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.repair_instructions import REBUILT_BY
-from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, FORMAT, to_declared_columns, with_former_names
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, FORMAT, as_stored, to_declared_columns
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
@@ -290,7 +290,7 @@ def _check_audit(tables: _Tables, dimension: Dimension, rows: DataFrame) -> list
     recorded, applied = (tables.last(table).applied(log).commit for table in (name, dimension.name))
     if audit is None or recorded < applied:  # a load has not recorded its changes yet, or was killed
         return []
-    dimension = with_former_names(dimension, stored_declaration(warehouse, dimension.name))
+    dimension = as_stored(dimension, stored_declaration(warehouse, dimension.name))
     rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
     violating = differ.select(

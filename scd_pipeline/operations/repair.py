@@ -23,7 +23,13 @@ from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.history_table import closed_marks
-from scd_pipeline.delta.schema import FORMAT, declared_columns, foreign_table_error, require_same_declaration
+from scd_pipeline.delta.schema import (
+    FORMAT,
+    declared_columns,
+    foreign_table_error,
+    require_same_declaration,
+    with_stored_attributes,
+)
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
@@ -171,7 +177,7 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
             raise foreign_table_error(warehouse.table(dimension.name), log_properties)
         raise SetupError("TABLE_WITHOUT_LOG", f"table {dimension.name}", table=dimension.name)
     if (declared := StoredDeclaration.from_properties(properties)) is not None:
-        require_same_declaration(dimension, declared)
+        require_same_declaration(with_stored_attributes(dimension, declared), declared)
     table = warehouse.table(dimension.name).newest()
     names = _tables(dimension, set() if table is None else closed_marks(table.commit).keys())
     newest = {name: table if name == dimension.name else warehouse.table(name).newest() for name in names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -76,6 +76,7 @@ class TableStatus:
         damage: What another program changed or removed, with the fix; until then every load fails.
         unknown_members: For a fact, the number of rows with a key of the unknown member; None for a dimension, before
             the first load, or if data files are lost.
+        retired: The time since which no delivery provides an attribute, by the names of such attributes.
     """
 
     table: str
@@ -85,6 +86,7 @@ class TableStatus:
     dimensions_ahead: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
     unknown_members: int | None = None
+    retired: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,7 @@ def _table_status(
         dimensions_ahead=tuple(name for name, dimension in pinned.items() if dimension.is_newer_than(commit)),
         damage=tuple(dict.fromkeys(str(error) for error in errors)),
         unknown_members=_unknown_members(warehouse, fact) if fact and not missing else None,
+        retired={a.name: a.retired_at for a in log.dimension.attributes if a.retired_at},
     )
     return table_status, log
 

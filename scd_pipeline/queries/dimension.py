@@ -33,7 +33,7 @@ from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.delta.audit_table import assigned_keys_query, current_transitions, recorded_until
 from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
 from scd_pipeline.delta.history_table import newest_versions, table_versions, versions_query
-from scd_pipeline.delta.schema import to_declared_columns, with_former_names
+from scd_pipeline.delta.schema import as_stored, read_as_stored, to_declared_columns
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
@@ -90,7 +90,8 @@ def as_of(
     """
     table = queried_table(warehouse, dimension)
     if known_at is not None:
-        rows = to_stored_columns(rows_known_at(warehouse, dimension, known_at), _declaration(dimension))
+        declared = read_as_stored(warehouse, _declaration(dimension))
+        rows = to_stored_columns(rows_known_at(warehouse, declared, known_at), declared)
     else:
         rows = _all_versions(warehouse, table.name, table.closed_suffix)
     return _versions(rows, table, table.exists_at(rows.columns, f"TIMESTAMP_MICROS({to_micros(time)})"))
@@ -109,7 +110,7 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
     """
     dimension = _declaration(dimension)
     rows = audit(warehouse, dimension)
-    dimension = with_former_names(dimension, stored_declaration(warehouse, dimension.name))
+    dimension = as_stored(dimension, stored_declaration(warehouse, dimension.name))
     transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
     return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.delta.schema import declared_columns
+from scd_pipeline.delta.schema import declared_columns, read_as_stored
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import col, quote_name
@@ -58,6 +58,7 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
         existing_rows(warehouse, name, name)
     if known_at is None:
         return warehouse.spark.sql(joined_query(warehouse, fact))
+    fact = _with_stored_dimensions(warehouse, fact)
     rows = declared_rows(warehouse, fact.as_dimension())
     names = role_column_names(fact, rows.columns)
     for name, key, role in fact.keyed_roles:
@@ -69,7 +70,7 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
 
 def joined_query(warehouse: Warehouse, fact: Fact) -> str:
     """Return the SQL that joins facts with their dimensions by the stored keys (S23, S24)."""
-    table = warehouse.table(fact.name)
+    table, fact = warehouse.table(fact.name), _with_stored_dimensions(warehouse, fact)
     columns, joins = declared_columns(fact.as_dimension(), table.columns(), alias="f"), ""
     names = role_column_names(fact, columns)
     for role_name, key, role in fact.keyed_roles:
@@ -82,6 +83,11 @@ def joined_query(warehouse: Warehouse, fact: Fact) -> str:
         joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
     select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
     return f"SELECT {select_list} FROM {table.identifier} AS f{joins}"
+
+
+def _with_stored_dimensions(warehouse: Warehouse, fact: Fact) -> Fact:
+    """Return the fact with the stored attributes of mirrored dimensions."""
+    return fact.with_dimensions(read_as_stored(warehouse, dimension) for dimension in fact.dimensions)
 
 
 def _versions_by_assigned_key(warehouse: Warehouse, table: QueriedTable, columns: Collection[str]) -> str:
@@ -143,6 +149,7 @@ def join_as_of(
         )
     if dimension.surrogate_key.casefold() in {name.casefold() for name in rows.columns}:
         raise UsageError("JOIN_COLUMN_EXISTS", dimension.name, column=dimension.surrogate_key)
+    dimension = read_as_stored(warehouse, dimension)
     stored = declared_rows(warehouse, dimension) if known_at is None else rows_known_at(warehouse, dimension, known_at)
     key, label = dimension.surrogate_key, dimension.name.removeprefix("dim_")
     keyed = key_as_of(rows, stored, dimension, keys=keys, time=time, name=key, tolerance=tolerance)
@@ -179,7 +186,7 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
         SetupError: A table does not exist.
     """
     sides = []
-    for number, dimension in enumerate((left, right)):
+    for number, dimension in enumerate(read_as_stored(warehouse, each) for each in (left, right)):
         existing = existing_rows(warehouse, dimension.name, dimension.name).columns
         values = declared_columns(dimension, existing, alias="v")
         keys = [values.get(pair[number], quote_name(pair[number])) for pair in on]

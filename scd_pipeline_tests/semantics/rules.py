@@ -36,7 +36,7 @@ class Rule:
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Time": ("S1", "S2", "S3", "S4", "S5"),
     "Attribute types": ("S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S33"),
-    "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35"),
+    "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35", "S36"),
     "Audit": ("S21", "S22"),
     "Facts": ("S23", "S24", "S25"),
     "Bad input": ("S26", "S27", "S28"),
@@ -375,6 +375,7 @@ RULES: dict[str, Rule] = {
           A delivery that lacks the column of the new name, such as a late one, is read by the old one; if it has both,
           the old one is undeclared.
         - A retired attribute is no longer read: it keeps its values and opens no versions.
+        - A type that is wider than that of the table widens the attribute; any other type is an error (S35).
         - If a delivery lacks the column of an attribute, or one that its expression names, the batch is rejected,
           unless the attribute declares otherwise. With `missing: not_provided` the delivery does not provide the
           attribute, so that its value does not change; with `missing: null` it provides NULL.
@@ -386,6 +387,10 @@ RULES: dict[str, Rule] = {
           surrogate keys of a fact, are not read either, even if a delivery has columns with these names.
         """,
         (
+            "A wider type is one in which the values have the same text: a whole number of more bytes, and a decimal "
+            "with more digits before its point. It changes the columns in place, without writing rows. A double in "
+            "place of a float, or more digits after the point, would change texts and hashes of stored values, and is "
+            "an error.",
             "A feed with `updates: partial` may lack the column of any attribute, which is then not provided.",
             "A delivered column with the name of one that readers add, such as `_scd_line` or `_metadata`, is "
             "undeclared. If the declaration reads it, the delivery is rejected with its name.",
@@ -397,6 +402,36 @@ RULES: dict[str, Rule] = {
             "it in the `former_names` of its successor.",
             "The table stores the former names of its attributes. A former name can be removed from the declaration "
             "once a load has renamed the column, but it cannot be given to another attribute.",
+        ),
+    ),
+    "S36": Rule(
+        "Mirrored attributes",
+        """
+        With `attributes: mirror`, all columns of the source are attributes, except the business key, the columns that
+        the declaration of the source reads, and those that `mirror` declares `technical`. They have the types of the
+        source and one SCD type, 2 by default; `attributes` declares some of them with other options.
+
+        - A column that appears becomes an attribute. Its NULL opens no version, a value does.
+        - A column that disappears is retired with the time of the delivery (`retired_at`): it keeps its values and
+          opens no versions. If it comes back, the same attribute continues.
+        - A column that is renamed continues if `former_names` of `mirror` has the old name. Otherwise the old attribute
+          is retired and the new one added.
+        - A wider type widens the attribute in place (S20). A delivery with any other type is rejected.
+
+        The deliveries in effect decide which attributes exist and which are retired, in order of their times: a late
+        delivery that is older than the last one retires nothing.
+        """,
+        (
+            "A load reports which attributes it adds, renames, widens and retires, and which are provided again. The "
+            "time of a retirement is stored with the table and in the comment of the column.",
+            "Of a dimension with mirrored attributes, an attribute with a declared `type`, or one that `columns` of "
+            "the source maps, is an ordinary one: it rejects deliveries without its column (S20), and values are cast.",
+            "A `float` column becomes a `double`, which has all of its values, so that it can widen. A column whose "
+            "values are all NULL, and have no type, becomes an attribute with the first delivery that has one.",
+            "The columns of CSV and JSON files have no types: they become attributes of text.",
+            "A column whose name or type no attribute can have rejects the delivery, with the column.",
+            "The columns of a rejected delivery are no attributes.",
+            "A feed with `updates: partial` adds attributes, and retires none.",
         ),
     ),
     "S34": Rule(
@@ -429,8 +464,8 @@ RULES: dict[str, Rule] = {
         "Changed declarations",
         """
         A plan would show a changed SCD type, key or layout, and a load would apply it to the whole history from the
-        change log, in one commit. New, renamed, retired and missing attributes are built (S20), and so are a `key_salt`
-        for a new table (S14) and wider types. Any other difference between the declaration and the table is an error,
+        change log, in one commit. New, renamed, retired and missing attributes and wider types are built (S20), and so
+        is a `key_salt` for a new table (S14). Any other difference between the declaration and the table is an error,
         and nothing is read.
         """,
         (

@@ -96,6 +96,34 @@ SNAPSHOT | attributes: | rapid_change_limit: -1\nattributes:
 FLAT | attributes: | rapid_change_limit: 0.5\nattributes:
 5 | rapid_change_limit | NOT_APPLICABLE
 
+# mirror of an unknown SCD type
+SNAPSHOT | attributes: | mirror: {scd: 5}\nattributes:
+6 | mirror.scd | INVALID_SCD_TYPE
+
+# mirror with a technical key
+SNAPSHOT | attributes: | mirror: {technical: [Customer_ID]}\nattributes:
+6 | mirror.technical | NAME_IN_USE
+
+# mirror with a technical column twice
+SNAPSHOT | attributes: | mirror: {technical: [a, a]}\nattributes:
+6 | mirror.technical | NAMED_TWICE
+
+# mirror with an invalid former name
+SNAPSHOT | attributes: | mirror: {former_names: {b: _a}}\nattributes:
+6 | mirror.former_names.b | INVALID_NAME
+
+# mirror with one former name for two
+SNAPSHOT | attributes: | mirror: {former_names: {b: a, c: A}}\nattributes:
+6 | mirror.former_names.c | NAME_IN_USE
+
+# mirror of two sources
+TWO | attributes: | mirror: {}\nattributes:
+9 | mirror | NOT_APPLICABLE
+
+# mirror with an unknown option
+SNAPSHOT | attributes: | mirror: {former_name: {b: a}}\nattributes:
+6 | mirror.former_name | UNKNOWN_OPTION
+
 # partitioned by date
 SNAPSHOT | attributes: | partition_by: birthday\nattributes:
 6 | partition_by | UNKNOWN_OPTION

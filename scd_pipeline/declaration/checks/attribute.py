@@ -85,7 +85,7 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
         return None
     path = f"attributes.{attribute.name}"
     draft = errors.check_kinds(path, attribute, _OPTIONS_WITHOUT_TYPE)
-    _check_scd(errors, f"{path}.scd", draft.scd)
+    check_scd(errors, f"{path}.scd", draft.scd)
     _is_type(errors, f"{path}.type", draft.type)
     if draft.previous and isinstance(draft.scd, ScdType) and draft.scd != ScdType.HYBRID:
         problem = f"type {int(draft.scd)} does not allow `previous`"
@@ -130,7 +130,8 @@ def _check_fallbacks(errors: ErrorCollector, path: str, draft: Attribute) -> Non
             )
 
 
-def _check_scd(errors: ErrorCollector, field: str, scd: Any) -> None:
+def check_scd(errors: ErrorCollector, field: str, scd: Any) -> None:
+    """Check the SCD type of an attribute."""
     if isinstance(scd, ScdType):
         return
     if scd is None:

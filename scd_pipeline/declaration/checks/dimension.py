@@ -15,6 +15,7 @@ from scd_pipeline.declaration.checks.attribute import check_attributes, check_ke
 from scd_pipeline.declaration.checks.collect import NO_VERSIONS, ErrorCollector, field_path, lacks_windows
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
+from scd_pipeline.declaration.checks.mirror import check_mirror, valid_mirror
 from scd_pipeline.declaration.checks.source import check_sources
 from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_STATE, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
@@ -94,6 +95,7 @@ def check_dimension(dimension: Dimension) -> None:
     set_frozen_fields(draft, business_key=check_key(errors, dimension.business_key))
     set_frozen_fields(draft, attributes=check_attributes(errors, dimension.attributes))
     set_frozen_fields(draft, sources=check_sources(errors, dimension.sources))
+    set_frozen_fields(draft, mirror=valid_mirror(errors, dimension.mirror))
     set_frozen_fields(draft, column_names=check_table_names(errors, dimension.column_names))
     errors.choice("profile", draft.profile, tuple(PROFILES))
     if draft.profile not in PROFILES:
@@ -310,6 +312,8 @@ def _check_scope_attribute(errors: ErrorCollector, field: str, name: str, source
     elif attribute.personal:
         problem = f"{name} is personal, and the log stores the scope of each delivery"
         errors.add("PERSONAL_SCOPE", field, problem, "use other columns")
+    elif attribute in draft.mirrored_attributes:
+        errors.add("NOT_APPLICABLE", field, f"a delivery may lack {name}", "declare its `type`, or use other columns")
     elif attribute.retired or attribute.missing != "reject":
         problem = f"a delivery may lack {name}"
         errors.add("NOT_APPLICABLE", field, problem, "write `missing: reject`, or use other columns")
@@ -517,6 +521,11 @@ def _check_history_columns(errors: ErrorCollector, draft: Dimension) -> None:
 
 def _check_regulated(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that each value of a regulated attribute stays in the history."""
+    if draft.regulated and draft.mirror is not None and draft.mirror.scd in _NOT_FOR_REGULATED:
+        problem = (
+            f"type {int(draft.mirror.scd)} {_NOT_FOR_REGULATED[draft.mirror.scd]}, and the attributes are regulated"
+        )
+        errors.add("INVALID_SCD_TYPE", "mirror.scd", problem, "write 2")
     for attribute in draft.attributes:
         if (draft.regulated or attribute.regulated) and attribute.scd in _NOT_FOR_REGULATED:
             problem = f"type {int(attribute.scd)} {_NOT_FOR_REGULATED[attribute.scd]}, and the attribute is regulated"
@@ -581,7 +590,8 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
     begin: Any = draft.begin
     if begin is None:
         return
-    if not errors.has("attributes") and all(attribute.scd in _WITHOUT_WINDOWS for attribute in draft.attributes):
+    is_without_windows = all(attribute.scd in _WITHOUT_WINDOWS for attribute in draft.attributes)
+    if not errors.has("attributes") and is_without_windows and not draft.has_windows:
         problem = "without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already"
         errors.add("NOT_APPLICABLE", "begin", problem, "remove it")
         return
@@ -638,6 +648,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_source_names,
     _check_existence,
     _check_attribute_sources,
+    check_mirror,
     _check_source_attributes,
     _check_scopes,
     _check_timed_tables,

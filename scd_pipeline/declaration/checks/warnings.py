@@ -29,13 +29,14 @@ def dimension_warnings(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
 def _one_scd_type(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
     """Return a warning if all attributes have one SCD type, which was probably not chosen for each of them.
 
-    It was if `single_scd_type` states it, if all of them are regulated (which leaves no choice), or if there is only
-    one attribute.
+    It was if `single_scd_type` states it, if the attributes are mirrored, if all of them are regulated (which leaves no
+    choice), or if there is only one attribute.
     """
     attributes = [attribute for attribute in dimension.attributes if not attribute.retired]
     types = {attribute.scd for attribute in attributes}
     is_regulated = all(dimension.regulated or attribute.regulated for attribute in attributes)
-    if len(attributes) < 2 or len(types) > 1 or is_regulated or dimension.single_scd_type:
+    is_chosen = dimension.single_scd_type or dimension.mirror is not None
+    if len(attributes) < 2 or len(types) > 1 or is_regulated or is_chosen:
         return ()
     (scd,) = types
     problem = f"all {len(attributes)} attributes have SCD type {int(scd)}; expected a type chosen for each attribute"

@@ -135,12 +135,14 @@ BEGIN: Options = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME, "column
 SIGN_OFFS: Options = dict.fromkeys(SIGN_OFF_ROLES, Kind.SECTION)
 SIGN_OFF: Options = {"by": Kind.TEXT, "date": Kind.TIME}
 EXPECTED_VALUE: Options = {"as_of": Kind.TIME, "expression": Kind.TEXT, "value": Kind.SCALAR}
+MIRROR: Options = {"scd": Kind.SCALAR, "technical": Kind.NAMES, "former_names": Kind.SECTION}
 DIMENSION: Options = {
     "dimension": Kind.TEXT,
     "history_of": Kind.TEXT,
     "business_key": Kind.SECTION,
     "sources": Kind.SECTION,
     "attributes": Kind.SECTION,
+    "mirror": Kind.SECTION,
     "surrogate_key": Kind.TEXT,
     "key_salt": Kind.TEXT,
     "open_end": Kind.TIME_OR_NULL,

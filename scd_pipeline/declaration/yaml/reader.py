@@ -14,6 +14,7 @@ from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.history import history_options
+from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.times import TIME_FORM
@@ -129,6 +130,7 @@ class DimensionReader:
             "business_key": self.key,
             "sources": self.sources,
             "attributes": self.attributes,
+            "mirror": self.mirror,
             "sign_offs": self.sign_offs,
             "expected_values": self.expected_values,
             "table_properties": self.table_properties,
@@ -196,7 +198,9 @@ class DimensionReader:
             return "string"
         return self.value(path, node, Kind.TEXT) or "string"
 
-    def attributes(self, path: str, node: Node) -> dict[str, Any]:
+    def attributes(self, path: str, node: Node) -> Any:
+        if isinstance(node, ScalarNode) and node.value == MIRROR:
+            return MIRROR
         return {name: self.attribute(field_path(path, name), value) for name, value in self.entries(path, node).items()}
 
     def attribute(self, path: str, node: Node) -> Any:
@@ -207,6 +211,15 @@ class DimensionReader:
             field = field_path(path, "column_names")
             values["column_names"] = self.options(field, values["column_names"], options.ATTRIBUTE_COLUMNS)
         return Attribute(**{"scd": None, **values})
+
+    def mirror(self, path: str, node: Node) -> Mirror:
+        values = self.options(path, node, options.MIRROR)
+        if "former_names" in values:
+            field = field_path(path, "former_names")
+            entries = self.entries(field, values["former_names"])
+            names = {name: self.value(field_path(field, name), each, Kind.NAMES) for name, each in entries.items()}
+            values["former_names"] = {name: each for name, each in names.items() if each is not None}
+        return Mirror(**values)
 
     def sources(self, path: str, node: Node) -> list[Source]:
         return [self.source(field_path(path, name), name, value) for name, value in self.entries(path, node).items()]

@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
-    "Histories of base tables": tuple(f"H{number}" for number in (*range(1, 18), 23, *range(25, 37))),
+    "Histories of base tables": tuple(f"H{number}" for number in (*range(1, 24), *range(25, 37))),
 }
 
 ROWS: dict[str, str] = {
@@ -448,6 +448,14 @@ ROWS: dict[str, str] = {
         "A renamed attribute has the old values under the new name alone, and no new versions, also when it is renamed "
         "twice. A late delivery with a former name provides it; if it has both names, the current one counts."
     ),
+    "H18": "A column that is renamed without it is a retired and a new one; the load reports both and guesses nothing.",
+    "H19": (
+        "A column that disappears stays in the table with its values, opens no version, and is retired: `retired_at` "
+        "is stored with the table, in the comment of the column, in `scd status` and in Dagster's metadata."
+    ),
+    "H20": "If the column comes back, the same attribute continues.",
+    "H21": "A column that refers to another table is one as any other: it stays when the reference is deleted.",
+    "H22": "A delivery that lacks a column of the business key is rejected.",
     "H23": (
         "A dropped history is rebuilt from its change log: windows, keys, hashes and runs are generated again, and "
         "business values are the same."

@@ -1,4 +1,4 @@
-"""S35: a declared type that is wider than the stored one."""
+"""S20: a declared type that is wider than the stored one."""
 
 import pytest
 
@@ -46,7 +46,7 @@ LARGE = snapshots(
 )
 
 
-@rule("S35")
+@rule("S20")
 @requirement("H26")
 def test_a_wider_type_changes_no_stored_value_and_no_key(own_tables: OwnTables) -> None:
     """The late delivery has values that the narrower types do not have; the steps change metadata alone."""
@@ -81,7 +81,7 @@ def test_a_wider_type_changes_no_stored_value_and_no_key(own_tables: OwnTables) 
     assert operations == {"CREATE TABLE", "WRITE", "SET TBLPROPERTIES", "CHANGE COLUMN"}
 
 
-@rule("S35")
+@rule("S20")
 def test_another_type_than_a_wider_one_is_rejected_with_both_types(own_tables: OwnTables) -> None:
     own_tables.load(NARROW, FIRST).raise_if_rejected()
     with pytest.raises(DeclarationError) as error:

@@ -1,0 +1,139 @@
+"""Mirrored attributes: all columns of a source as attributes, which it gains and loses (S36)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scd_pipeline.declaration.attribute import Attribute, Missing, ScdType, scd_type
+from scd_pipeline.declaration.frozen import (
+    FrozenMapping,
+    as_tuple,
+    checked_arguments,
+    frozen_mapping,
+    set_frozen_fields,
+)
+from scd_pipeline.declaration.types import is_wider, parse_type
+
+MIRROR = "mirror"
+"""The value of `attributes` that stands for a mirror with its defaults."""
+
+
+@checked_arguments
+@dataclass(frozen=True, slots=True, init=False)
+class Mirror:
+    """All columns of the source as attributes, with their types (S36).
+
+    A column is not mirrored if it is in the business key, if the declaration of the source or of the channel reads it,
+    or if it is technical. An attribute that `attributes` declares without a type is mirrored with its other options.
+
+    - `scd`: the SCD type of the attributes that `attributes` does not declare
+    - `technical`: columns that are not read, such as a load time or a hash of the source
+    - `former_names`: for a renamed column, its former name or names by its present one; without it, a renamed column is
+      one that disappears and another one that appears
+    - `attributes`: the mirrored attributes that the dimension declares, which sets them
+    """
+
+    scd: ScdType = ScdType.ADD_ROW
+    technical: tuple[str, ...] = ()
+    former_names: Mapping[str, tuple[str, ...]] = FrozenMapping({})
+    attributes: tuple[Attribute, ...] | None = None
+
+    def __init__(
+        self,
+        scd: ScdType | int = ScdType.ADD_ROW,
+        technical: str | Sequence[str] = (),
+        former_names: Mapping[str, str | Sequence[str]] | None = None,
+        attributes: Sequence[Attribute] | None = None,
+    ) -> None:
+        set_frozen_fields(self, scd=scd_type(scd), technical=as_tuple(technical))
+        set_frozen_fields(self, former_names=_former_names(former_names))
+        set_frozen_fields(self, attributes=None if attributes is None else tuple(attributes))
+
+    @property
+    def opens_versions(self) -> bool:
+        """Whether a different value of an attribute that `attributes` does not declare opens a version."""
+        return Attribute(self.scd).opens_versions
+
+    def attribute(self, name: str, data_type: str, retired_at: str = "") -> Attribute:
+        """Return the attribute of a column.
+
+        A delivery may lack the column, unless the attribute is NULL then.
+
+        Args:
+            name: The present name of the column.
+            data_type: Its type.
+            retired_at: The time of the delivery since which the source lacks the column, if it does.
+        """
+        declared = {each.name.casefold(): each for each in self.attributes or ()}
+        attribute = declared.get(name.casefold(), Attribute(self.scd, name=name))
+        former_names = dict.fromkeys((*attribute.former_names, *self.former_names.get(attribute.name, ())))
+        missing: Missing = "null" if attribute.missing == "null" else "not_provided"
+        attribute = replace(attribute, type=data_type, former_names=tuple(former_names))
+        return replace(attribute, missing=missing, retired_at=retired_at)
+
+    def with_former_names(self, names: Mapping[str, str]) -> Mirror:
+        """Return the mirror with further former names, each with the name that replaced it."""
+        added: dict[str, tuple[str, ...]] = dict(self.former_names)
+        for former, name in names.items():
+            present = self.current_name(name)
+            if former not in added.get(present, ()):
+                added[present] = (*added.get(present, ()), former)
+        return replace(self, former_names=added)
+
+    def current_name(self, name: str) -> str:
+        """Return the present name of a column, which may be a former one."""
+        declared = {former: each.name for each in self.attributes or () for former in each.former_names}
+        renamed = {former: new for new, names in self.former_names.items() for former in names} | declared
+        return {former.casefold(): new for former, new in renamed.items()}.get(name.casefold(), name)
+
+
+def mirrored_type(delivered: str) -> str:
+    """Return the type of the attribute for a delivered type: the same, except that a double has all values of a float.
+
+    A float is a double from the start, because the text of its values would be another one after a change to a double.
+
+    Raises:
+        DeclarationError: No attribute can have the type.
+    """
+    data_type = parse_type(delivered).ddl()
+    return "double" if data_type == "float" else data_type
+
+
+def merged_types(stored: Mapping[str, str], delivered: Mapping[str, str]) -> dict[str, str]:
+    """Return the type of each mirrored column by its name: the wider one of the stored and the delivered type.
+
+    Args:
+        stored: The types of the columns before the delivery.
+        delivered: The types of the columns of a delivery, without those in `changed_types`.
+    """
+    names = {name.casefold(): name for name in stored}
+    types = dict(stored)
+    for name, data_type in delivered.items():
+        present = names.get(name.casefold(), name)
+        if present not in types or is_wider(parse_type(data_type), parse_type(types[present])):
+            types[present] = data_type
+    return types
+
+
+def changed_types(stored: Mapping[str, str], delivered: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return the stored and the delivered type of each column of which neither type is the wider one, by its name."""
+    types = {name.casefold(): data_type for name, data_type in stored.items()}
+    pairs = {name: (types.get(name.casefold(), each), each) for name, each in delivered.items()}
+    return {name: pair for name, pair in pairs.items() if not _are_compatible(*pair)}
+
+
+def _are_compatible(stored: str, delivered: str) -> bool:
+    if stored == delivered:
+        return True
+    types = parse_type(stored), parse_type(delivered)
+    return is_wider(*types) or is_wider(*reversed(types))
+
+
+def _former_names(declared: Any) -> Any:
+    """Return the former names as tuples; anything else unchanged, for the checks to reject."""
+    mapping = frozen_mapping(declared)
+    if not isinstance(mapping, FrozenMapping):
+        return mapping
+    return FrozenMapping({name: as_tuple(names) for name, names in mapping.items()})

@@ -1,0 +1,82 @@
+"""The attributes of a mirrored dimension for the columns of its deliveries (S36)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import types as T
+
+from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
+from scd_pipeline.deliveries.column_mapping import unused_columns
+from scd_pipeline.errors import BatchRejected, DeclarationError
+from scd_pipeline.texts import name_columns
+
+
+def mirrored_columns(
+    fields: Sequence[T.StructField], source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> dict[str, str]:
+    """Return the type of each delivered column that becomes an attribute, by its name.
+
+    A column of no type, as all of its values are NULL, does not become one.
+    """
+    mirrored = {attribute.name for attribute in dimension.mirrored_attributes}
+    declared = [attribute.name for attribute in dimension.attributes if attribute.name not in mirrored]
+    targets = [*dimension.key_names, *declared]
+    technical = {name.casefold() for name in dimension.mirror.technical} if dimension.mirror else set()
+    names = unused_columns([field.name for field in fields], source, channel, targets)
+    types = {field.name: field.dataType for field in fields if field.name in names}
+    return {
+        name: data_type.simpleString()
+        for name, data_type in types.items()
+        if name.casefold() not in technical and not isinstance(data_type, T.NullType)
+    }
+
+
+def has_key(fields: Sequence[T.StructField], source: Source, dimension: Dimension) -> bool:
+    """Return whether the columns include one for each key column that is read from a column."""
+    names = {field.name.casefold() for field in fields}
+    read = [source.column(name).from_ for name in dimension.key_names]
+    return all(any(name.partition(".")[0].casefold() in names for name in from_) for from_ in read if from_)
+
+
+def with_delivered_columns(dimension: Dimension, delivered: Mapping[str, str], batch_id: str) -> Dimension:
+    """Return the dimension with the attributes of the columns of a delivery, in addition to those that it has.
+
+    An attribute gets the type of the delivery if that is wider.
+
+    Args:
+        dimension: The declaration, with the attributes of the columns before the delivery.
+        delivered: The type of each column by its name (`mirrored_columns`).
+        batch_id: The batch of the delivery.
+
+    Raises:
+        BatchRejected: The delivery has another type for an attribute, or a column that cannot be one.
+    """
+    if dimension.mirror is None:
+        return dimension
+    stored = {attribute.name: attribute.type for attribute in dimension.mirrored_attributes}
+    times = {attribute.name: attribute.retired_at for attribute in dimension.mirrored_attributes}
+    columns = {dimension.mirror.current_name(name): data_type for name, data_type in delivered.items()}
+    if len(columns) < len(delivered):
+        repeated = [name for name in delivered if dimension.mirror.current_name(name) != name]
+        raise BatchRejected("COLUMN_NOT_MIRRORED", batch_id, columns=name_columns(repeated))
+    try:
+        types = {name: mirrored_type(data_type) for name, data_type in columns.items()}
+        changed = changed_types(stored, types)
+        if not changed:
+            return dimension.with_mirrored(merged_types(stored, types), times)
+    except DeclarationError:
+        unfit = [name for name, data_type in columns.items() if not _can_be_attribute(name, data_type, dimension)]
+        raise BatchRejected("COLUMN_NOT_MIRRORED", batch_id, columns=name_columns(unfit or list(columns))) from None
+    texts = [f"{name_columns([name])} from {old} to {new}" for name, (old, new) in changed.items()]
+    raise BatchRejected("TYPE_CHANGED", batch_id, changes=", ".join(texts))
+
+
+def _can_be_attribute(name: str, data_type: str, dimension: Dimension) -> bool:
+    """Return whether a column can be the only mirrored attribute."""
+    try:
+        dimension.with_mirrored({name: mirrored_type(data_type)})
+    except DeclarationError:
+        return False
+    return True

@@ -1,0 +1,93 @@
+"""Mirrored attributes in declarations: their forms, and the attributes that follow from columns (S36)."""
+
+from __future__ import annotations
+
+import pytest
+
+from scd_pipeline.declaration import Attribute, Dimension, Mirror, Source, describe, parse
+from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
+from scd_pipeline.delta.schema import require_same_declaration, with_stored_attributes
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.errors import DeclarationError
+
+BASE = Source("base", snapshot="x_{date}.csv")
+FORMS = {
+    "attributes: mirror": Dimension("dim_x", "id", "mirror", BASE),
+    "mirror: {scd: 1, technical: loaded_at}": Dimension(
+        "dim_x", "id", sources=BASE, mirror=Mirror(1, technical="loaded_at")
+    ),
+    "attributes: {price: 1, size: {scd: 2, type: string}}\nmirror: {former_names: {b: a}}": Dimension(
+        "dim_x",
+        "id",
+        {"price": 1, "size": Attribute(2, "string")},
+        BASE,
+        mirror=Mirror(former_names={"b": ["a"]}),
+    ),
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_each_form_in_yaml_has_an_equal_one_in_python_and_is_described(text: str) -> None:
+    head = 'dimension: dim_x\nbusiness_key: id\nsources: {base: {snapshot: "x_{date}.csv"}}\n'
+    (dimension,) = parse(head + text)
+    assert dimension == FORMS[text]
+    assert parse(describe(dimension)) == (dimension,)
+    with_columns = dimension.with_mirrored({"a": "int", "price": "decimal(9,2)"})
+    assert sorted(describe(with_columns).splitlines()) == sorted(describe(dimension).splitlines())
+
+
+def test_a_column_becomes_an_attribute_with_the_options_that_are_declared_for_it() -> None:
+    declared = {"price": Attribute(1, personal=True), "size": Attribute(2, "int")}
+    dimension = Dimension("dim_x", "id", declared, BASE, mirror=Mirror(6, former_names={"b": "a"}))
+    types = {"a": "int", "PRICE": "decimal(9,2)", "size": "string", "new": "date"}
+    attributes = dimension.with_mirrored(types, {"a": "2024-01-31 00:00:00"}).attributes
+    assert [(a.name, int(a.scd), a.type, a.missing, a.personal, a.former_names, a.retired_at) for a in attributes] == [
+        ("size", 2, "int", "reject", False, (), ""),
+        ("b", 6, "int", "not_provided", False, ("a",), "2024-01-31 00:00:00"),
+        ("price", 1, "decimal(9,2)", "not_provided", True, (), ""),
+        ("new", 6, "date", "not_provided", False, (), ""),
+    ]
+
+
+def test_declared_attributes_without_a_type_exist_from_the_first_delivery_with_the_column() -> None:
+    dimension = Dimension("dim_x", "id", {"price": 1}, BASE, mirror=Mirror())
+    without = dimension.with_mirrored({})
+    assert without.attributes == ()
+    assert without.has_windows
+    assert [int(a.scd) for a in without.with_mirrored({"price": "int"}).attributes] == [1]
+
+
+def test_a_stored_declaration_completes_a_mirrored_dimension() -> None:
+    """The former names that the table stores continue, although the declaration has removed them."""
+    before = Dimension("dim_x", "id", "mirror", BASE, mirror=Mirror(former_names={"b": "a"}))
+    loaded = before.with_mirrored({"b": "int", "c": "string"}, {"c": "2024-01-31 00:00:00"})
+    stored = StoredDeclaration.from_json(StoredDeclaration.from_dimension(loaded).to_json())
+    assert stored.retired_at == {"c": "2024-01-31 00:00:00"}
+    declared = Dimension("dim_x", "id", "mirror", BASE)
+    completed = with_stored_attributes(declared, stored)
+    require_same_declaration(completed, stored)
+    assert completed.attributes == loaded.attributes
+    assert completed.with_mirrored({"a": "bigint"}).attribute_names == ("b",)
+
+
+def test_a_table_with_declared_attributes_can_become_a_mirror_and_back() -> None:
+    declared = Dimension("dim_x", "id", {"city": 2, "visits": Attribute(2, "int")}, BASE)
+    stored = StoredDeclaration.from_dimension(declared)
+    mirrored = with_stored_attributes(Dimension("dim_x", "id", "mirror", BASE), stored)
+    require_same_declaration(mirrored, stored)
+    require_same_declaration(declared, StoredDeclaration.from_dimension(mirrored))
+
+
+def test_a_delivered_type_is_the_same_wider_narrower_or_another_one() -> None:
+    stored = {"visits": "int", "rent": "decimal(9,2)", "town": "string"}
+    fitting = {"Visits": "bigint", "rent": "decimal(6,2)", "new": "date"}
+    assert changed_types(stored, fitting) == {}
+    assert merged_types(stored, fitting) == {**stored, "visits": "bigint", "new": "date"}
+    other = {"visits": "string", "rent": "decimal(9,4)", "town": "string"}
+    assert changed_types(stored, other) == {"visits": ("int", "string"), "rent": ("decimal(9,2)", "decimal(9,4)")}
+
+
+def test_a_float_is_mirrored_as_a_double() -> None:
+    assert [mirrored_type(text) for text in ("float", "INT", "array<float>")] == ["double", "int", "array<float>"]
+    with pytest.raises(DeclarationError):
+        mirrored_type("interval day to second")
