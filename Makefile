@@ -122,6 +122,10 @@ demo-federal: setup ## The same for federal grants
 demo-doctors: setup ## Read a timed table at several times
 	$(PY) -m examples.doctors.demo
 
+.PHONY: demo-elevata
+demo-elevata: setup ## Keep the history of a base that gains, loses, renames and widens columns
+	$(PY) -m examples.elevata.demo
+
 .PHONY: dev
 dev: setup ## Serve Dagster's web interface, with a Spark Connect server
 	.venv/bin/scd dev

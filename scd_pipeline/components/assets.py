@@ -82,11 +82,12 @@ def table_assets(
                 **load_metadata.examples(result, loaded, audit),
                 **load_metadata.entity_history(warehouse, loaded, result),
             }
+        table_sizes = sizes.result()
         return LoadReport(
             table,
             warehouse,
             result,
-            sizes=sizes.result(),
+            sizes={**table_sizes, "": {**table_sizes[""], **load_metadata.columns(result)}},
             counts=counts,
             details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": details},
         )

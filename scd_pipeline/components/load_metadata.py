@@ -55,7 +55,7 @@ _VERSION_COUNTS = ("versions_opened", "versions_closed")
 _ROW_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
 """Metadata keys of the row actions."""
 _LOAD_PREFIX = "load/"
-_ROWS = "dagster/row_count"
+_ROWS, _COLUMNS = "dagster/row_count", "dagster/column_schema"
 FILE = "file"
 """Metadata key of the time and size of the file that a load read."""
 ROW_ACTION_COUNTS = tuple(f"{_LOAD_PREFIX}{name}" for name in _ROW_ACTIONS.values())
@@ -200,16 +200,16 @@ def warnings(result: LoadResult) -> dict[str, str]:
     return {"warnings": "\n".join(texts)} if texts else {}
 
 
-def attributes(result: LoadResult) -> dict[str, Any]:
-    """Return how a load changes the attributes as text, and the columns of a mirrored dimension as they are then (S36).
-
-    The definition of a mirrored dimension does not know its columns.
-    """
+def attributes(result: LoadResult) -> dict[str, str]:
+    """Return how a load changes the attributes, as text; no metadata if it does not."""
     texts = [str(change) for change in result.attribute_changes]
-    changes = {"attribute_changes": "\n".join(texts)} if texts else {}
-    if result.dimension is None or result.dimension.mirror is None:
-        return changes
-    return {**changes, "dagster/column_schema": dimension_columns(result.dimension)}
+    return {"attribute_changes": "\n".join(texts)} if texts else {}
+
+
+def columns(result: LoadResult) -> dict[str, Any]:
+    """Return the columns of a mirrored dimension after a load, which its definition does not know (S36)."""
+    dimension = result.dimension
+    return {_COLUMNS: dimension_columns(dimension)} if dimension is not None and dimension.mirror is not None else {}
 
 
 def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Dimension, parse
+from scd_pipeline import queries
+from scd_pipeline.declaration import Dimension, Fact, Role, Source, parse
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.stored_declaration import stored_declaration
@@ -294,3 +297,22 @@ def test_mirrored_columns_of_csv_files_are_text_unless_declared(spark: SparkSess
         | 1  | Kiel | 10     | Gold | 2024-02-01     | OPEN         |
     """
     assert_same_rows(expected(becomes), records(planned.changed_rows), header(becomes))
+
+
+@pytest.mark.slow(60)
+@rule("S36", "S17")
+def test_facts_and_a_rebuild_have_the_mirrored_attributes(own_tables: OwnTables) -> None:
+    """A dropped table is rebuilt with the columns of the change log; facts are joined with the stored attributes."""
+    warehouse, sale = own_tables.warehouse, {"sale": 1, "id": 1, "at": "2024-02-15"}
+    load(warehouse, SHOP, life("gains nothing", "gains tier", "loses visits")).raise_if_rejected()
+    fact = Fact("fct_sale", {"sale": "int"}, "at", {"shop": Role(SHOP)}, Source("till", feed={}))
+    load(warehouse, fact, [Delivery("till", "2024-02-16", frame=[sale])]).raise_if_rejected()
+    (joined,) = records(queries.with_dimensions(warehouse, fact))
+    assert (joined["shop_town"], joined["shop_tier"], joined["shop_visits"]) == ("Bonn", "Gold", 10)
+
+    before = own_tables.rows(SHOP)
+    shutil.rmtree(str(warehouse.table("dim_shop").path))
+    ingest_and_apply(warehouse, SHOP).raise_if_rejected()
+    assert_same_rows(before, own_tables.rows(SHOP), list(before[0]))
+    stored = stored_declaration(warehouse, "dim_shop")
+    assert stored is not None and stored.retired_at == {"visits": "2024-03-01 00:00:00"}

@@ -453,6 +453,8 @@ def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
                 "NOT_APPLICABLE", field, "the table has no such column", "write `deleted_at: true`, or remove it"
             )
     renamed = [a.name for a in draft.attributes if a.former_names and a.scd in (ScdType.ADD_ROW, ScdType.HYBRID)]
+    if draft.mirror is not None and draft.mirror.opens_versions:
+        renamed += [name for name in draft.mirror.former_names if name not in renamed]
     if renamed and draft.column_layout.name(ROW_HASH):
         problem = f"the hash contains the names of attributes, and {join_names(renamed)} had another one"
         fix = "map the source's column in `columns:` instead of renaming the attribute, or remove the hash"
