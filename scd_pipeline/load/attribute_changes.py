@@ -36,10 +36,14 @@ class AttributeChange:
 def attribute_changes(stored: StoredDeclaration | None, dimension: Dimension) -> tuple[AttributeChange, ...]:
     """Return how the attributes differ from those that the table stores; those of a new table are not new.
 
+    The measures and roles of a fact are no attributes.
+
     Args:
         stored: The stored declaration; None without a table.
         dimension: The declaration, as `with_retirement` returns it.
     """
+    if dimension.is_of_fact:
+        return ()
     if stored is None:
         return tuple(_retirement(each) for each in dimension.attributes if each.retired_at)
     return tuple(change for attribute in dimension.attributes for change in _changes(stored, attribute))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime, timezone
+
 import pytest
 
-from scd_pipeline.declaration import Attribute, Dimension, Mirror, Source, describe, parse
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Mirror, Source, describe, parse
 from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
 from scd_pipeline.delta.schema import require_same_declaration, with_stored_attributes
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.errors import DeclarationError
+from scd_pipeline.history.batch import Batch
+from scd_pipeline.load.attribute_changes import attribute_changes, with_retirement
 
 BASE = Source("base", snapshot="x_{date}.csv")
 FORMS = {
@@ -91,3 +96,42 @@ def test_a_float_is_mirrored_as_a_double() -> None:
     assert [mirrored_type(text) for text in ("float", "INT", "array<float>")] == ["double", "int", "array<float>"]
     with pytest.raises(DeclarationError):
         mirrored_type("interval day to second")
+
+
+def test_a_load_reports_how_the_attributes_differ_from_the_stored_ones() -> None:
+    """The attributes of a new table are not reported, but which of them are retired."""
+    before = Dimension("dim_x", "id", "mirror", BASE).with_mirrored(
+        {"a": "int", "c": "string", "d": "date"}, {"d": "2024-01-31 00:00:00"}
+    )
+    after = Dimension("dim_x", "id", "mirror", BASE, mirror=Mirror(former_names={"b": "a"})).with_mirrored(
+        {"a": "bigint", "c": "string", "d": "date", "e": "date"}, {"c": "2024-02-29 00:00:00"}
+    )
+    changes = attribute_changes(StoredDeclaration.from_dimension(before), after)
+    assert list(map(str, changes)) == [
+        "attribute b: renamed from a",
+        "attribute b: widened from int to bigint",
+        "attribute c: retired at 2024-02-29 00:00:00",
+        "attribute d: provided again",
+        "attribute e: added as date",
+    ]
+    assert list(map(str, attribute_changes(None, after))) == ["attribute c: retired at 2024-02-29 00:00:00"]
+
+
+def test_the_batches_in_effect_decide_what_is_retired() -> None:
+    """In order of their times, not of their arrival; without a partial feed, and without a withdrawn delivery."""
+
+    def batch(day: int, *columns: str, channel: str = "snapshot") -> Batch:
+        time = datetime(2024, 1, day, tzinfo=timezone.utc)
+        return Batch("base", channel, f"2024-01-{day:02}", "1", time, columns)
+
+    def retired_at(*batches: Batch) -> dict[str, str]:
+        source = Source("base", snapshot="x_{date}.csv", feed=Feed("y_{date}.csv", updates="partial"))
+        dimension = Dimension("dim_x", "id", "mirror", source).with_mirrored({"a": "int", "b": "int"})
+        return {a.name: a.retired_at for a in with_retirement(dimension, batches).attributes if a.retired_at}
+
+    life = [batch(1, "a", "b"), batch(2, "a"), batch(3, "a"), batch(4, "a", "b"), batch(5, "a")]
+    assert retired_at(*life) == retired_at(*reversed(life)) == {"b": "2024-01-05 00:00:00"}
+    assert retired_at(*life[:3]) == {"b": "2024-01-02 00:00:00"}
+    assert retired_at(*life[:4]) == {}
+    assert retired_at(*life[:4], batch(6, "a", channel="feed")) == {}
+    assert retired_at(*life, replace(life[4], revision="2", withdrawn=True)) == {}
