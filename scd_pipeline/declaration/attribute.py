@@ -68,6 +68,8 @@ class Attribute:
     - `has_source_type`: its type is not declared: in a mirrored dimension it is that of the source (S36)
     - `retired_at`: the time, as ISO text, since which the source lacks the column of a mirrored attribute, or since
       which deliveries are loaded that a retired one is not read from; it cannot be declared
+    - `hash_name`: its name in the hash of a version: the name that it had when the table was created, so that a rename
+      changes no hash; it cannot be declared
     """
 
     scd: ScdType
@@ -88,6 +90,7 @@ class Attribute:
     untracked: Untracked | None = None
     has_source_type: bool = field(default=False, compare=False)
     retired_at: str = ""
+    hash_name: str = ""
 
     def __init__(
         self,
@@ -109,10 +112,12 @@ class Attribute:
         untracked: Untracked | None = None,
         has_source_type: bool = False,
         retired_at: str = "",
+        hash_name: str = "",
     ) -> None:
         set_frozen_fields(self, scd=scd_type(scd), source=source, former_names=as_tuple(former_names))
         set_frozen_fields(self, type=_canonical("string" if type is None else type))
         set_frozen_fields(self, has_source_type=has_source_type or type is None, retired_at=retired_at)
+        set_frozen_fields(self, hash_name=hash_name)
         set_frozen_fields(self, retired=retired, missing=missing, on_bad_value=on_bad_value, personal=personal)
         previous = True if previous == "version_before" else previous
         set_frozen_fields(

@@ -91,7 +91,7 @@ def _attribute(attribute: Attribute) -> Any:
 
 
 def _attribute_options(attribute: Attribute) -> dict[str, Any]:
-    return _changed_fields(attribute, excluded=("name", "derived", "has_source_type", "retired_at"))
+    return _changed_fields(attribute, excluded=("name", "derived", "has_source_type", "retired_at", "hash_name"))
 
 
 def _source(source: Source) -> dict[str, Any]:

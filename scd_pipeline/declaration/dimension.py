@@ -210,7 +210,11 @@ class Dimension:
         current_types = {self.mirror.current_name(name): data_type for name, data_type in types.items()}
         times = {self.mirror.current_name(name): time for name, time in (retired_at or {}).items()}
         columns = {name: each for name, each in current_types.items() if name.casefold() not in names}
-        attributes = [self.mirror.attribute(name, each, times.get(name, "")) for name, each in columns.items()]
+        hash_names = {attribute.name: attribute.hash_name for attribute in self.attributes}
+        attributes = [
+            replace(self.mirror.attribute(name, each, times.get(name, "")), hash_name=hash_names.get(name, ""))
+            for name, each in columns.items()
+        ]
         return replace(self, attributes=(*declared, *attributes))
 
     @property

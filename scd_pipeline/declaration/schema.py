@@ -99,9 +99,7 @@ def _dimension() -> Schema:
     }
     return {
         **_section(options.DIMENSION, Dimension, sections, required=("business_key",)),
-        "if": {"required": ["history_of"]},
-        "then": {"required": ["attributes"]},
-        "else": {"required": ["dimension", "sources"]},
+        "anyOf": [{"required": ["history_of"]}, {"required": ["dimension", "sources"]}],
     }
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
+from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, LOG_SUFFIX
 from scd_pipeline.declaration.types import is_wider, parse_type
 from scd_pipeline.delta.commits import PipelineCommit
@@ -445,7 +446,20 @@ def as_stored(dimension: Dimension, stored: StoredDeclaration | None) -> Dimensi
     Raises:
         DeclarationError: As `with_former_names`.
     """
-    return with_former_names(with_stored_attributes(dimension, stored), stored)
+    return _with_hash_names(with_former_names(with_stored_attributes(dimension, stored), stored), stored)
+
+
+def _with_hash_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:
+    """Return the declaration with the names of renamed attributes in the hash of a version, if the table has one."""
+    if stored is None or dimension.column_layout.name(ROW_HASH) is None:
+        return dimension
+    hash_names = {name: stored.hash_names.get(name, name) for name in stored.attributes}
+    attributes = []
+    for attribute in dimension.attributes:
+        former = next((hash_names[name] for name in attribute.former_names if name in hash_names), attribute.name)
+        name = hash_names.get(attribute.name, former)
+        attributes.append(replace(attribute, hash_name="" if name == attribute.name else name))
+    return replace(dimension, attributes=tuple(attributes))
 
 
 def read_as_stored(warehouse: Warehouse, dimension: Dimension) -> Dimension:

@@ -69,6 +69,7 @@ class StoredDeclaration:
         begin: The two times of `Begin`, or its attribute alone; None if the histories have no declared begin.
         mirror: The SCD type of mirrored attributes; None if the attributes are not mirrored (S36).
         retired_at: The time since which no delivery provides an attribute, by the names of such attributes.
+        hash_names: The names of renamed attributes in the hash of a version, by their present names.
     """
 
     key: tuple[tuple[str, str], ...]
@@ -88,6 +89,7 @@ class StoredDeclaration:
     archive: bool = False
     mirror: int | None = None
     retired_at: Mapping[str, str] = field(default_factory=dict)
+    hash_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_windows(self) -> bool:
@@ -154,6 +156,7 @@ class StoredDeclaration:
             archive=dimension.archive_after_years is not None,
             mirror=int(dimension.mirror.scd) if dimension.mirror else None,
             retired_at={a.name: a.retired_at for a in dimension.attributes if a.retired_at},
+            hash_names={a.name: a.hash_name for a in dimension.attributes if a.hash_name},
         )
 
     @classmethod
@@ -177,7 +180,7 @@ class StoredDeclaration:
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
         if self.history_columns == "all":
             del values["history_columns"]
-        for added in ("column_names", "history_table", "change_types", "archive", "mirror", "retired_at"):
+        for added in ("column_names", "history_table", "change_types", "archive", "mirror", "retired_at", "hash_names"):
             if values[added] in ({}, False, None):
                 del values[added]
         return json.dumps(values, sort_keys=True)

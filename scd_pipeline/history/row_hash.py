@@ -16,12 +16,15 @@ def row_hash(dimension: Dimension) -> Column:
     """Return the SHA-256 hash, in hexadecimal digits, of the attributes of a version that open versions (S8, S10).
 
     Equal versions have equal hashes, in whichever order the attributes are declared. The hashed text is a JSON object
-    of the values as lossless text, by the names of the attributes and without NULL: so NULL differs from the empty
-    text, and an attribute that is NULL in all rows changes no hash.
+    of the values as lossless text, by the first names of the attributes and without NULL: so NULL differs from the
+    empty text, and neither a renamed attribute nor one that is NULL in all rows changes a hash.
     """
     types = attribute_types(dimension)
-    names = sorted(attribute.name for attribute in dimension.attributes if attribute.opens_versions)
-    texts = [to_text(_without_negative_zero(col(name), types[name]), types[name]).alias(name) for name in names]
+    names = {a.hash_name or a.name: a.name for a in dimension.attributes if a.opens_versions}
+    texts = [
+        to_text(_without_negative_zero(col(name), types[name]), types[name]).alias(hash_name)
+        for hash_name, name in sorted(names.items())
+    ]
     return F.sha2(F.to_json(F.struct(*texts)), 256)
 
 

@@ -33,9 +33,9 @@ def test_the_demo_prints_what_each_load_changes_and_the_history(
         "history",
     ]
     assert [line.split() for line in history.splitlines()[2:]] == [
-        ["1", "Chair", "NULL", "10", "new"],
+        ["1", "Chair", "NULL", "10", "changed"],
         ["1", "Chair", "red", "10", "changed"],
         ["1", "Chair", "blue", "10", "changed"],
-        ["2", "Table", "NULL", "20", "new"],
+        ["2", "Table", "NULL", "20", "changed"],
         ["2", "Table", "NULL", "5000000000", "changed"],
     ]

@@ -185,10 +185,6 @@ def test_a_declared_open_end_replaces_that_of_the_profile() -> None:
             {"attributes": {"city": Attribute(2, column_names={"previous": "city_before"})}},
             {"attributes.city.column_names.previous": "NOT_APPLICABLE"},
         ),
-        (
-            {"attributes": {"city": Attribute(2, former_names="town")}, "column_names": {"row_hash": "_hash"}},
-            {"column_names.row_hash": "CONFLICTING_OPTIONS"},
-        ),
     ],
 )
 def test_an_invalid_name_is_reported(options: dict[str, Any], expected: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scd_pipeline import history_of
-from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source, describe, parse, parse_declarations
+from scd_pipeline.declaration import Attribute, Dimension, Mirror, Snapshot, Source, describe, parse, parse_declarations
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.history.schema import stored_schema
 from scd_pipeline_tests.semantics.specification import requirement
@@ -57,6 +57,14 @@ def test_a_history_has_all_columns_of_the_table_and_those_of_the_profile() -> No
         ("loaded_at", "timestamp", False),
         ("row_hash", "string", True),
     ]
+
+
+def test_a_history_mirrors_the_columns_of_its_table_unless_they_are_declared() -> None:
+    mirrored = history_of("rc_product", "rc_product_key")
+    assert mirrored.mirror == Mirror(attributes=())
+    assert parse("history_of: rc_product\nbusiness_key: rc_product_key") == (mirrored,)
+    technical = "history_of: rc_product\nbusiness_key: rc_product_key\nmirror: {technical: loaded_by}"
+    assert parse(technical) == (history_of("rc_product", "rc_product_key", mirror=Mirror(technical="loaded_by")),)
 
 
 def test_each_option_of_a_history_can_be_declared() -> None:

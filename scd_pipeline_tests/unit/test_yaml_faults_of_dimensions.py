@@ -28,10 +28,6 @@ HISTORY | history_of: rc_product | history_of: rc-product
 HISTORY | history_of: rc_product | history_of: 2024
 1 | history_of | UNQUOTED_TEXT
 
-# history without attributes
-HISTORY | attributes:\n  price: 2\n | <nothing>
-1 | attributes | MISSING_VALUE
-
 # surrogate key name
 SNAPSHOT | attributes: | surrogate_key: _key\nattributes:
 6 | surrogate_key | INVALID_NAME

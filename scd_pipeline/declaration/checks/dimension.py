@@ -439,7 +439,7 @@ def _type_or_none(text: Any) -> DataType | None:
 
 
 def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
-    """Check that the table has the generated columns whose names are declared, and that a hash fits the attributes."""
+    """Check that the table has the generated columns whose names are declared."""
     is_without_windows = lacks_windows(errors, draft)
     for column in draft.column_names:
         field = f"column_names.{column}"
@@ -452,13 +452,6 @@ def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
             errors.add(
                 "NOT_APPLICABLE", field, "the table has no such column", "write `deleted_at: true`, or remove it"
             )
-    renamed = [a.name for a in draft.attributes if a.former_names and a.scd in (ScdType.ADD_ROW, ScdType.HYBRID)]
-    if draft.mirror is not None and draft.mirror.opens_versions:
-        renamed += [name for name in draft.mirror.former_names if name not in renamed]
-    if renamed and draft.column_layout.name(ROW_HASH):
-        problem = f"the hash contains the names of attributes, and {join_names(renamed)} had another one"
-        fix = "map the source's column in `columns:` instead of renaming the attribute, or remove the hash"
-        errors.add("CONFLICTING_OPTIONS", f"column_names.{ROW_HASH}", problem, fix)
 
 
 def _check_change_types(errors: ErrorCollector, draft: Dimension) -> None:

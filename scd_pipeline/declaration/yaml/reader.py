@@ -149,16 +149,11 @@ class DimensionReader:
         return {**self.history_options(values.pop("history_of", None)), **values}
 
     def history_options(self, table: str | None) -> dict[str, Any]:
-        """Return the options that a history of a table has unless the document has others; without one an empty name.
-
-        A history without attributes would have no versions.
-        """
+        """Return the options of a history unless the document has others; an empty name for any other dimension."""
         if "history_of" not in self.lines:
             return {"name": ""}
-        if "attributes" not in self.lines:
-            fix = "name the columns of the table that the history has"
-            self.report("MISSING_VALUE", "attributes", "is missing", fix, hide_others=False)
-        return history_options(table or _PLACEHOLDER)
+        attributes = {} if {"attributes", "mirror"} & self.lines.keys() else {"attributes": MIRROR}
+        return {**history_options(table or _PLACEHOLDER), **attributes}
 
     def begin(self, values: dict[str, Any]) -> Begin:
         paths = {"begin", "begin.at", "begin.column"}

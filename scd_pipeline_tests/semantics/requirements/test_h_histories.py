@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source, history_of
+from scd_pipeline.declaration import Attribute, Dimension, Mirror, Snapshot, Source, history_of
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.semantics.engine import OwnTables, Records, records
 from scd_pipeline_tests.semantics.specification import declare, requirement, rule, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -71,6 +73,8 @@ KEYS = {
     ("D", "2024-02-01"): 242486105860890917,
 }
 """The surrogate key of each version, by its business key and the day of its start."""
+
+NOW = datetime(2024, 5, 1, tzinfo=timezone.utc)
 
 
 def keys(rows: Records) -> dict[tuple[str, str], int]:
@@ -261,3 +265,52 @@ def test_a_new_column_without_values_opens_no_version_and_changes_no_hash(own_ta
     after = {row["rc_product_hist_key"]: row["row_hash"] for row in own_tables.rows(extended)}
     assert len(after) == len(before) + 1, "only D has a new version, with another price"
     assert before.items() <= after.items()
+
+
+@requirement("H13", "H17")
+@rule("S20", "S36")
+def test_a_column_that_is_renamed_twice_changes_no_hash_and_opens_no_version(own_tables: OwnTables) -> None:
+    """The history has all columns of its base, also the hash of the base, under another name."""
+    header = "| delivery | at         | rc_product_key | {} | base_hash |"
+    lines = "| {0} | 2024-0{0}-01 | A | Tea | {1} |\n| {0} | 2024-0{0}-01 | B | {2} | {1} |"
+    former = ((), ("name",), ("title", "name"))
+    hashes = []
+    for run, (column, names) in enumerate(zip(("name", "title", "label"), former, strict=True), 1):
+        mirror = Mirror(technical="base_hash", former_names={column: names} if names else {})
+        dimension = history_of("rc_product", "rc_product_key", mirror=mirror)
+        text = "\n".join([header.format(column), lines.format(run, "f00d", "Rum" if run == 3 else "Gin")])
+        own_tables.load(dimension, runs(text))
+        hashes.append({row["rc_product_hist_key"]: row["row_hash"] for row in own_tables.rows(dimension)})
+    assert hashes[0] == hashes[1]
+    assert hashes[1].items() < hashes[2].items()
+    assert_same_rows(
+        """
+        | rc_product_key | label | version_started_at | version_ended_at | version_state |
+        | A              | Tea   | 2024-01-01         | NULL             | new           |
+        | B              | Gin   | 2024-01-01         | 2024-03-01       | changed       |
+        | B              | Rum   | 2024-03-01         | NULL             | changed       |
+        """,
+        own_tables.rows(dimension),
+    )
+    assert not repair(own_tables.warehouse, dimension, now=NOW, actor="x", dry_run=True).has_differences
+
+
+@requirement("H13")
+@rule("S36")
+def test_a_mirrored_hash_of_the_base_is_the_hash_of_the_history(own_tables: OwnTables) -> None:
+    dimension = history_of("rc_product", "rc_product_key")
+    own_tables.load(
+        dimension,
+        runs(
+            """
+            | delivery | at         | rc_product_key | name | row_hash |
+            | 1        | 2024-01-01 | A              | Tea  | f00d     |
+            | 2        | 2024-02-01 | A              | Rum  | beef     |
+            """
+        ),
+    )
+    rows = own_tables.rows(dimension)
+    assert [(row["name"], row["row_hash"]) for row in sorted(rows, key=lambda row: row["version"])] == [
+        ("Tea", "f00d"),
+        ("Rum", "beef"),
+    ]
