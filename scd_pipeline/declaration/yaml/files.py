@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
 
-from yaml.nodes import MappingNode, Node
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
@@ -267,14 +267,15 @@ def _read_facts(texts: Iterable[_Documents], parsed: _Parsed) -> list[Fact]:
 
 def _dimension_name(root: Node) -> str:
     """Return the name of a document's dimension, empty if it cannot be read."""
-    base = _declared_name(root, "history_of")
-    return str(history_options(base)["name"]) if base else _declared_name(root, "dimension")
+    name, base = _declared_name(root, "dimension"), _declared_name(root, "history_of")
+    return name or (str(history_options(base)["name"]) if base else "")
 
 
 def _declared_name(root: Node, option: str) -> str:
     """Return the name of what a document declares, empty if it cannot be read."""
     entries = root.value if isinstance(root, MappingNode) else ()
-    return next((str(value.value) for key, value in entries if key.value == option), "")
+    scalars = [(key.value, value.value) for key, value in entries if isinstance(value, ScalarNode)]
+    return next((value for key, value in scalars if key == option), "")
 
 
 def _checked(texts: Sequence[_Documents], further: Sequence[_Documents] = ()) -> Declarations:
