@@ -40,10 +40,16 @@ def pattern(number: int, rows: int) -> str:
     return f"name LIKE 'name {number * 7919 % (rows // _HITS):06d}%'"
 
 
+def suffix(number: int, rows: int) -> str:
+    """Return a condition that about ten rows meet, and that is neither a value nor an interval."""
+    return f"name LIKE '%{number * 7919 % (rows // _HITS):06d}'"
+
+
 KINDS: Mapping[str, tuple[Callable[[int, int], str], ...]] = {
     "`=`": (equality,),
     "ranges": (interval,),
-    "`=`, ranges and LIKE": (equality, interval, pattern),
+    "`=`, ranges and `LIKE 'text%'`": (equality, interval, pattern),
+    "`LIKE '%text'`": (suffix,),
 }
 """The conditions of the statements of a log, in turn."""
 

@@ -99,7 +99,8 @@ def _dimension() -> Schema:
     }
     return {
         **_section(options.DIMENSION, Dimension, sections, required=("business_key",)),
-        "anyOf": [{"required": ["history_of"]}, {"required": ["dimension", "sources"]}],
+        "if": {"required": ["history_of"]},
+        "else": {"required": ["dimension", "sources"]},
     }
 
 

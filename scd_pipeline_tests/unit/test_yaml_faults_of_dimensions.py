@@ -112,10 +112,6 @@ SNAPSHOT | attributes: | mirror: {former_names: {b: _a}}\nattributes:
 SNAPSHOT | attributes: | mirror: {former_names: {b: a, c: A}}\nattributes:
 6 | mirror.former_names.c | NAME_IN_USE
 
-# mirror with a former name and a hash of the attributes
-SNAPSHOT | attributes: | column_names: {row_hash: h}\nmirror: {former_names: {b: a}}\nattributes:
-6 | column_names.row_hash | CONFLICTING_OPTIONS
-
 # mirror of two sources
 TWO | attributes: | mirror: {}\nattributes:
 9 | mirror | NOT_APPLICABLE

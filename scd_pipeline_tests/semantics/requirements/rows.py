@@ -389,8 +389,9 @@ ROWS: dict[str, str] = {
     ),
     "V22": "Avro, Parquet, CSV, JSON and Delta give the same rows.",
     "V23": (
-        "A read is one pass, without a database beside it; statements on columns that are not read are not evaluated. "
-        "The depth of the plan does not grow with the log: 10,000 statements run."
+        "A read is one pass, without a database beside it; statements on columns that are not read are not evaluated, "
+        "and a row passes only through those that may hit it. 10,000 statements give the exact rows. A query in SQL "
+        "evaluates all statements. The ratios to a read of the base are in Performance."
     ),
     "V24": (
         "In Dagster, the rows of a read as of now are stored as a Delta table. They equal a read at the same time, "
