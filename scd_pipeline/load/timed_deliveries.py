@@ -43,11 +43,14 @@ def _deliveries(warehouse: Warehouse, dimension: Dimension, source: Source, tabl
     state = read_whole_state(warehouse, table)
     changed_at = base_changed_at(warehouse.spark, table.base) if state.fold is None else state.fold.at * 1000
     start = to_millis(to_datetime(dimension.earliest_time), "UTC")
-    stored = [batch for batch in read_log(warehouse, dimension).batches() if batch.source == source.name]
-    loaded = {batch.delivery: batch.at for batch in batches_in_effect(list(stored))}
+    in_effect = batches_in_effect(read_log(warehouse, dimension).batches())
+    loaded = {
+        each.delivery: each.at for each in in_effect if (each.source, each.channel) == (source.name, TIMED_FEED.name)
+    }
     folded_names = {name for name, time in loaded.items() if _is_folded(time, state)}
     deliveries = [each for each in _available(source, state, table, start, changed_at) if each.name not in folded_names]
-    removed = loaded.keys() - folded_names - {each.name for each in deliveries}
+    names = {*folded_names, *(each.name for each in deliveries)}
+    removed = [name for name in loaded if name not in names]
     return [*deliveries, *(Delivery(source.name, name, TIMED_FEED.name, withdrawn=True) for name in removed)]
 
 
