@@ -100,6 +100,7 @@ def _dimension() -> Schema:
     return {
         **_section(options.DIMENSION, Dimension, sections, required=("business_key",)),
         "if": {"required": ["history_of"]},
+        "then": {},
         "else": {"required": ["dimension", "sources"]},
     }
 

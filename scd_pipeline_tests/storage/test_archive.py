@@ -333,7 +333,7 @@ def test_a_load_that_commits_during_a_run_loses_nothing(loaded: Warehouse, monke
 
 @pytest.mark.slow(30)
 @requirement("H36")
-@pytest.mark.rule("S42", "S35")
+@pytest.mark.rule("S42")
 def test_an_archive_can_be_added_to_an_existing_table_and_is_not_forgotten(loaded: Warehouse) -> None:
     """The first archive run creates it; without the option, readers would lack versions."""
     dimension = replace(CUSTOMER, table_properties={"team": "sales"})

@@ -195,7 +195,6 @@ scd missing: is missing; write 0, 1, 2, 3 or 6
 missing without a choice: has no value; write one of reject, not_provided, null, or remove the option
 former name empty: is empty; give a name or a list of names, or omit it
 no dimension: is missing; give the table's name, such as dim_customer
-history without attributes: is missing; name the columns of the table that the history has
 no business key: is missing; name the columns that identify an entity
 whole_row: `whole_row`, the row itself as the entity, is not supported yet; name the columns that identify an entity
 begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59, or give `column`
