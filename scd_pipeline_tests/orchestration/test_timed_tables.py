@@ -168,8 +168,9 @@ def test_the_example_defines_its_asset(monkeypatch: pytest.MonkeyPatch) -> None:
         dg.Definitions(resources={"warehouse": WarehouseResource(path="warehouse")}),
     )
     dg.Definitions.validate_loadable(defs)
-    (spec,) = defs.resolve_all_asset_specs()
-    assert (spec.key, spec.group_name, spec.kinds) == (DOCTORS, "timed_tables", {"spark", "deltalake"})
+    specs = {spec.key: spec for spec in defs.resolve_all_asset_specs()}
+    spec = specs[DOCTORS]
+    assert (spec.group_name, spec.kinds) == ("timed_tables", {"spark", "deltalake"})
     assert spec.metadata["dagster/table_name"] == "doctors_present"
     assert {job.name for job in defs.resolve_all_job_defs()} >= {"doctors_job", "check_doctors_job"}
-    assert [sensor.name for sensor in defs.sensors or ()] == ["doctors_refresh"]
+    assert "doctors_refresh" in {sensor.name for sensor in defs.sensors or ()}

@@ -87,7 +87,9 @@ def code(action: Callable[[], object]) -> str:
 
 
 @requirement("V25")
-@pytest.mark.parametrize("file_format", ["parquet", "csv", "delta"])
+@pytest.mark.parametrize(
+    "file_format", ["parquet", *(pytest.param(each, marks=pytest.mark.slow) for each in ("csv", "delta"))]
+)
 def test_reads_from_the_fold_on_are_equal_and_earlier_ones_rejected(
     pipeline: Pipeline, tmp_path: Path, write: Callable[..., TimedTable], file_format: str
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_log_is_folded_again_and_nothing_is_written_without_statements(
     assert code(lambda: pipeline.fold_log(table, until="2016-01-01", author=" ")) == "LOG_AUTHOR_MISSING"
 
 
+@pytest.mark.slow
 @requirement("V25")
 def test_a_killed_fold_changes_no_read_and_the_next_one_completes_it(
     remote: str, pipeline: Pipeline, tmp_path: Path, write: Callable[..., TimedTable]
@@ -145,6 +148,7 @@ def test_a_killed_fold_changes_no_read_and_the_next_one_completes_it(
     assert rows_at(pipeline, table, *TIMES) == {time: expected[time] for time in TIMES}
 
 
+@pytest.mark.slow
 @requirement("V25")
 def test_a_reader_sees_the_old_base_and_log_or_the_new_ones(
     pipeline: Pipeline, write: Callable[..., TimedTable]
@@ -169,6 +173,7 @@ def test_a_reader_sees_the_old_base_and_log_or_the_new_ones(
     assert reads == [expected] * len(reads)
 
 
+@pytest.mark.slow
 def test_a_log_in_a_table_rejects_statements_before_the_fold(
     pipeline: Pipeline, write: Callable[..., TimedTable]
 ) -> None:
@@ -208,6 +213,7 @@ def test_what_a_fold_contains_may_be_removed_but_not_changed(
     assert rows_at(pipeline, table, *expected) == expected
 
 
+@pytest.mark.slow
 def test_a_table_of_deltas_own_maintenance_is_not_changed_and_another_program_is_reported(
     pipeline: Pipeline, write: Callable[..., TimedTable]
 ) -> None:

@@ -267,6 +267,7 @@ def test_a_new_column_without_values_opens_no_version_and_changes_no_hash(own_ta
     assert before.items() <= after.items()
 
 
+@pytest.mark.slow
 @requirement("H13", "H17")
 @rule("S20", "S36")
 def test_a_column_that_is_renamed_twice_changes_no_hash_and_opens_no_version(own_tables: OwnTables) -> None:
