@@ -72,6 +72,7 @@ class Dimension:
     - `expected_values`: values that the history must have as of a time, by name; a check verifies them
     - `table_properties`: properties of the Delta table and its history table; values are stored as text
     - `history_table_properties`: properties of the history table, which override those of `table_properties`
+    - `former_name`: the former name of a history, whose tables the next load copies if the history has none
     - `origin`: the file and line that it was read from; not compared
 
     Raises:
@@ -110,6 +111,7 @@ class Dimension:
     history_table_properties: Mapping[str, str] = FrozenMapping({})
     archive_after_years: int | None = None
     mirror: Mirror | None = None
+    former_name: str = ""
 
     def __init__(
         self,
@@ -145,6 +147,7 @@ class Dimension:
         history_table_properties: Mapping[str, str | int | float | bool] | None = None,
         archive_after_years: int | None = None,
         mirror: Mirror | None = None,
+        former_name: str = "",
     ) -> None:
         if attributes == MIRROR:
             attributes, mirror = (), Mirror() if mirror is None else mirror
@@ -160,7 +163,7 @@ class Dimension:
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
         set_frozen_fields(self, history_columns=history_columns, archive_after_years=archive_after_years)
-        set_frozen_fields(self, z_order=z_order)
+        set_frozen_fields(self, z_order=z_order, former_name=former_name)
         set_frozen_fields(self, single_scd_type=single_scd_type, rapid_change_limit=rapid_change_limit)
         set_frozen_fields(self, sign_offs=frozen_mapping(sign_offs), audit_retention_years=audit_retention_years)
         set_frozen_fields(self, product_card=product_card, expected_values=frozen_mapping(expected_values))

@@ -10,6 +10,7 @@ from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.mirror import MIRROR
 from scd_pipeline.declaration.source import Snapshot, Source
+from scd_pipeline.declaration.tables import HIST_SUFFIX
 
 
 def history_of(
@@ -37,7 +38,7 @@ def history_of(
 
 def history_options(table: str) -> dict[str, Any]:
     """Return the arguments of `Dimension` that the history of a table has unless others are declared."""
-    name = f"{table}_hist"
+    name = f"{table}{HIST_SUFFIX}"
     return {
         "name": name,
         "surrogate_key": f"{name}_key",

@@ -12,6 +12,8 @@ UPDATES_SUFFIX, BASE_SUFFIX, PRESENT_SUFFIX = "_updates", "_base", "_present"
 """How the names of the tables with the log, with the folded base and with the stored rows of a timed table end."""
 SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX, *CLOSED_SUFFIXES)
 """How the names of the other tables of a dimension, and of the view of its surrogate keys, end."""
+HIST_SUFFIX = "_hist"
+"""How the names of the histories of existing tables end."""
 KINDS = tuple(suffix.removeprefix("_") for suffix in SUFFIXES)
 
 

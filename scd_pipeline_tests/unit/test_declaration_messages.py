@@ -121,6 +121,8 @@ table name: 'dim-customer' cannot be the name of a table; write letters, digits 
   not ending with _changes, _audit, _keys, _history or _archive
 history of a table name: 'rc-product_hist' cannot be the name of a table; write letters, digits and `_`, beginning with
   a letter, and not ending with _changes, _audit, _keys, _history or _archive
+table's former name bad: 'rc-article_hist' cannot be the name of a table; write letters, digits and `_`, beginning with
+  a letter, and not ending with _changes, _audit, _keys, _history or _archive
 surrogate key name: '_key' cannot be a name; <a name's rule>
 label as a number: 1 cannot be a label; write a text
 group: 'sales team' cannot be a group; write letters, digits and `_`
@@ -225,6 +227,8 @@ attribute twice: occurs twice (line 8 has it too); remove one
 table property twice: is the same property as delta.x; remove one
 
 # NAME_IN_USE
+former name is the present one: RC_PRODUCT_hist is the present name; write the one before it, or remove it
+former name declared: rc_article_hist is declared at c.yaml:7; remove that declaration, or the former name
 key is attribute: is in the business key too; remove it from `attributes` or from `business_key`
 attribute twice by case: column city is attribute City; choose another name
 technical column: column Version is reserved for a column that the package adds; choose another name
@@ -275,6 +279,8 @@ table property with the package's prefix: cannot be declared: the package stores
   prefix; remove it
 
 # NOT_APPLICABLE
+former name of a base: rc_article is not the name of a history, which ends in _hist; remove it: the tables of a base or
+  of another dimension are not copied; load the deliveries again
 placeholder of a key: each row provides code, which is in the business key; remove it, or write null_values
 time of day of a time: no date without a time of day is read from the path or from a partition; remove it, or write
   {date} in the path

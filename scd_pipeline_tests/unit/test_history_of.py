@@ -67,6 +67,13 @@ def test_a_history_mirrors_the_columns_of_its_table_unless_they_are_declared() -
     assert parse(technical) == (history_of("rc_product", "rc_product_key", mirror=Mirror(technical="loaded_by")),)
 
 
+@requirement("H24")
+def test_a_history_may_have_a_former_name() -> None:
+    renamed = replace(PRODUCT, former_name="rc_article_hist")
+    assert parse(f"{HISTORY}former_name: rc_article_hist") == (renamed,)
+    assert parse(describe(renamed)) == (renamed,)
+
+
 def test_each_option_of_a_history_can_be_declared() -> None:
     text = """
         dimension: product_history_of_2024

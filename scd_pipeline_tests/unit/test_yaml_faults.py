@@ -131,6 +131,12 @@ WHOLE_TEXTS = {
     "comment alone": ("# later\n", 1, "syntax", "NOTHING_DECLARED"),
     "list of names": ("- dim_customer\n", 1, "dimension", "INVALID_KIND"),
     "nested too deep": ("[" * 3000, 1, "syntax", "SYNTAX"),
+    "former name declared": (
+        f"{HISTORY}former_name: rc_article_hist\n---\n{HISTORY.replace('rc_product', 'rc_article')}",
+        1,
+        "former_name",
+        "NAME_IN_USE",
+    ),
     "dimension twice": (f"{SNAPSHOT}---\n{FLAT}---\n{SNAPSHOT}", 18, "dimension", "NAME_IN_USE"),
 }
 

@@ -248,6 +248,34 @@ FLAT | attributes: | archive_after_years: 7\nattributes:
 SNAPSHOT | attributes: | history_table: true\narchive_after_years: 7\nattributes:
 7 | archive_after_years | CONFLICTING_OPTIONS
 
+# table's former name bad
+HISTORY | attributes: | former_name: rc-article_hist\nattributes:
+3 | former_name | INVALID_NAME
+
+# former name of a table with a reserved suffix
+HISTORY | attributes: | former_name: rc_article_hist_audit\nattributes:
+3 | former_name | INVALID_NAME
+
+# former name is the present one
+HISTORY | attributes: | former_name: RC_PRODUCT_hist\nattributes:
+3 | former_name | NAME_IN_USE
+
+# former name of a base
+HISTORY | attributes: | former_name: rc_article\nattributes:
+3 | former_name | NOT_APPLICABLE
+
+# former name of a dimension
+SNAPSHOT | attributes: | former_name: dim_client\nattributes:
+6 | former_name | NOT_APPLICABLE
+
+# history as the former name of a dimension
+SNAPSHOT | attributes: | former_name: rc_client_hist\nattributes:
+6 | former_name | NOT_APPLICABLE
+
+# former names of a table
+HISTORY | attributes: | former_name: [rc_article_hist, rc_item_hist]\nattributes:
+3 | former_name | INVALID_KIND
+
 # product card
 SNAPSHOT | attributes: | product_card: wiki/customers\nattributes:
 6 | product_card | INVALID_LINK

@@ -30,6 +30,7 @@ from scd_pipeline.declaration.names import (
 from scd_pipeline.declaration.patterns import zone_letters
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
 from scd_pipeline.declaration.source import Column, Source
+from scd_pipeline.declaration.tables import HIST_SUFFIX
 from scd_pipeline.declaration.times import OPEN_END, TIME_FORM, parse_time
 from scd_pipeline.declaration.types import DataType, Decimal, Primitive, leaves, parse_type
 from scd_pipeline.declaration.yaml.options import DIMENSION
@@ -120,6 +121,23 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add(
             "INVALID_NAME", "group", f"{short_repr(draft.group)} cannot be a group", "write letters, digits and `_`"
         )
+
+
+def _check_former_name(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that only a history has a former name, and that this is the name of another history."""
+    former = draft.former_name
+    if not former or errors.has("name"):
+        return
+    if not is_table_name(former):
+        problem = f"{short_repr(former)} cannot be the name of a table"
+        errors.add("INVALID_NAME", "former_name", problem, TABLE_NAME_RULE)
+    elif draft.name.casefold() == former.casefold():
+        problem = f"{former} is the present name"
+        errors.add("NAME_IN_USE", "former_name", problem, "write the one before it, or remove it")
+    elif names := [name for name in (draft.name, former) if not name.lower().endswith(HIST_SUFFIX)]:
+        problem = f"{names[0]} is not the name of a history, which ends in {HIST_SUFFIX}"
+        fix = "remove it: the tables of a base or of another dimension are not copied; load the deliveries again"
+        errors.add("NOT_APPLICABLE", "former_name", problem, fix)
 
 
 def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
@@ -638,6 +656,7 @@ def _check_begin_column(errors: ErrorCollector, draft: Dimension, begin: Begin) 
 
 _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_names,
+    _check_former_name,
     _check_columns,
     _check_key_names,
     _check_source_names,

@@ -299,6 +299,11 @@ def _checked(texts: Sequence[_Documents], further: Sequence[_Documents] = ()) ->
             option = _OPTIONS[type(declared)]
             error = ValidationError("NAME_IN_USE", declared.origin, option, problem, "choose another name")
             parsed.errors.append(error)
+    for dimension in parsed.dimensions:
+        if (other := first.get(dimension.former_name.casefold())) is not None:
+            problem = f"{other.name} is declared at {other.origin}"
+            fix = "remove that declaration, or the former name"
+            parsed.errors.append(ValidationError("NAME_IN_USE", dimension.origin, "former_name", problem, fix))
     for table in timed_tables:
         for same in (first[name.casefold()] for name in table.stored_tables if name.casefold() in first):
             problem = f"its table {same.name} is declared at {same.origin} already"

@@ -169,6 +169,7 @@ DIMENSION: Options = {
     "table_properties": Kind.SECTION,
     "history_table_properties": Kind.SECTION,
     "archive_after_years": Kind.NUMBER,
+    "former_name": Kind.TEXT,
 }
 ROLE: Options = {"dimension": Kind.TEXT, "key": Kind.NAMES}
 FACT: Options = {
