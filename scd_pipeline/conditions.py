@@ -324,6 +324,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "itself; nothing was written",
         "restore its files from a backup, or drop {dimension} too: a load rebuilds both from the change log",
     ),
+    "NOT_A_COPY": Condition(
+        "it has commits, but not commit {number} of {former}, which a load has to copy because the change log of the "
+        "new name has no commit; expected an empty table or none; nothing was written",
+        "if {former} was loaded after an interrupted copy, drop the table, which is copied again; if the change log of "
+        "the new name was lost, restore its files from a backup",
+    ),
     "DIMENSION_BEHIND_FACT": Condition(
         "it stores keys of {dimension} as of commit {used} of {log}, but {dimension} {state}; expected a dimension "
         "that has applied this commit; nothing was written",

@@ -109,7 +109,7 @@ def newest_versions(
     (closed_table,) = recorded
     table = warehouse.table(closed_table)
     history = table.last_commit_or_zero()
-    closed = table.read(_recorded_version(warehouse, newest.commit, history))
+    closed = table.read(recorded_version(warehouse, newest.commit, history))
     rows = newest.rows.union(_with_columns(closed, newest.rows))
     stored = stored or stored_declaration(warehouse, name)
     common = _common_values(stored, rows.columns)
@@ -154,7 +154,7 @@ def history_error(commit: PipelineCommit, last: PipelineCommit) -> HighWaterMark
     return None
 
 
-def _recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: PipelineCommit) -> int:
+def recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: PipelineCommit) -> int:
     """Return the table version of the second table that belongs to a commit, which may record none of its commits.
 
     The newest version is used as long as it has the same rows: VACUUM retains its files.
@@ -204,7 +204,7 @@ def table_versions(warehouse: Warehouse, closed_table: str) -> dict[str, int]:
     """
     commit = warehouse.table(without_closed_suffix(closed_table)).last_commit_or_zero()
     closed = warehouse.table(closed_table).last_commit_or_zero()
-    versions = {commit.table: commit.newest, closed_table: _recorded_version(warehouse, commit, closed)}
+    versions = {commit.table: commit.newest, closed_table: recorded_version(warehouse, commit, closed)}
     return {name: version for name, version in versions.items() if version >= 0}
 
 
@@ -379,7 +379,7 @@ def roll_back(
     newest = table.read(last.newest)
     recorded = newest.limit(0)
     if mark.commit:
-        recorded = _with_columns(table.read(_recorded_version(warehouse, commit, last)), newest)
+        recorded = _with_columns(table.read(recorded_version(warehouse, commit, last)), newest)
     added = newest.join(recorded.select(col(key)), key, "left_anti").withColumn(ACTION, F.lit(REMOVE))
     changed = _differing(recorded, newest, key).withColumn(ACTION, F.lit(OVERWRITE))
     marks = {name: mark for name, mark in commit.high_water_marks.items() if name != table.name}

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
+from scd_pipeline.delta.copies import former_dimension, new_names, renamed_commit
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import read_as_stored, to_declared_columns
@@ -105,6 +106,17 @@ class PinnedDimension:
             rows = others.unionByName(rows, allowMissingColumns=True)
         return replace(self, rows=rows, planned=plan.changed_rows.select(*keys).distinct())
 
+    def under_new_name(self, dimension: Dimension) -> PinnedDimension:
+        """Return the former dimension as the declared one after its tables were copied."""
+        names = new_names(dimension)
+        return replace(
+            self,
+            dimension=replace(self.dimension, name=dimension.name, former_name=dimension.former_name),
+            commit=renamed_commit(self.commit, names),
+            log=renamed_commit(self.log, names),
+            history=self.history and renamed_commit(self.history, names),
+        )
+
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
         """Return the damage because of which a fact, by its last commit, cannot be loaded with this dimension."""
         downstream = [self.commit, *([self.history] if self.history else [])]
@@ -120,7 +132,10 @@ class PinnedDimension:
 
 
 def pin(warehouse: Warehouse, dimension: Dimension) -> PinnedDimension:
-    """Return the dimension at its newest version."""
+    """Return the dimension at its newest version; under its former name until a load has copied its tables."""
+    former = former_dimension(warehouse, dimension)
+    if former is not None:
+        return pin(warehouse, former).under_new_name(dimension)
     dimension = read_as_stored(warehouse, dimension)
     newest = newest_versions(warehouse, dimension.name)
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()

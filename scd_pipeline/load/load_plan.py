@@ -17,6 +17,7 @@ from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
+from scd_pipeline.delta.copies import TableCopy, new_names
 from scd_pipeline.delta.schema import SchemaStep
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -68,6 +69,7 @@ class LoadPlan:
         existing_entities: How many entities existed before each delivery that is appended (`rapid_changes`).
         warnings: What is rarely intended, such as files whose names nearly match.
         attribute_changes: The attributes that are new, renamed, wider, retired, or provided again.
+        copies: The tables that the load copies first, because the dimension has them under its former name.
     """
 
     dimension: Dimension
@@ -93,6 +95,7 @@ class LoadPlan:
     existing_entities: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[LoadWarning, ...] = ()
     attribute_changes: tuple[AttributeChange, ...] = ()
+    copies: tuple[TableCopy, ...] = ()
 
     @property
     def log_name(self) -> str:
@@ -126,6 +129,13 @@ class LoadPlan:
         """Whether the load writes to the log or the table."""
         return bool(self.batches or self.has_actions or self.has_pending_commits)
 
+    def under_new_name(self, dimension: Dimension, copies: Sequence[TableCopy]) -> LoadPlan:
+        """Return the plan of the former dimension as that of the declared one, whose load copies the tables first."""
+        names = new_names(dimension)
+        steps = tuple(replace(step, table=names[step.table]) for step in self.schema_steps)
+        renamed = replace(self.dimension, name=dimension.name, former_name=dimension.former_name)
+        return replace(self, dimension=renamed, schema_steps=steps, copies=tuple(copies))
+
     def writable_log(self, warehouse: Warehouse) -> ChangeLog:
         """Return the change log for writing."""
         return replace(self.log, table=warehouse.writable(self.log_name))
@@ -141,8 +151,8 @@ class LoadPlan:
             execute_steps(warehouse, self.dimension, self.schema_steps, self.properties)
 
     def explain(self) -> str:
-        """Return the plan as text: schema steps, the result of each delivery, warnings, and the row actions."""
-        lines = [f"Plan for {self.dimension.name}", *[f"  {step}" for step in self.schema_steps]]
+        """Return the plan as text: copies, schema steps, the result of each delivery, warnings, and the row actions."""
+        lines = [f"Plan for {self.dimension.name}", *[f"  {step}" for step in (*self.copies, *self.schema_steps)]]
         lines += [f"  {change}" for change in self.attribute_changes]
         lines += [f"  {result}" for result in self.results]
         lines += [f"  warning: {warning}" for warning in self.warnings]

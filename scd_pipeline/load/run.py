@@ -2,8 +2,8 @@
 
 A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
-1. Before a plan of a fact: add the unknown member to dimensions whose loads have not written it
-   (`unknown_member.with_unknown_member`).
+1. Copy the tables that a history has under its former name (`former_name.copy_former_tables`). Before a plan of a fact:
+   add the unknown member to dimensions whose loads have not written it (`unknown_member.with_unknown_member`).
 2. Plan (`load_plan.build_plan`): read the stored state, read the deliveries, accept or reject each batch, compute
    change records and row actions; write nothing.
 3. Commit: execute the schema steps and append to the change log (`commit_log`), then write the changed rows
@@ -30,6 +30,7 @@ from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
+from scd_pipeline.delta.copies import former_dimension
 from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.history_table import closed_marks, remove_from_archive, write_versions
@@ -44,6 +45,7 @@ from scd_pipeline.load.attribute_changes import AttributeChange
 from scd_pipeline.load.audit import AuditResult, LoadedAuditStep, audit_commit, record_from
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
 from scd_pipeline.load.facts import FactKeys, read_fact_keys
+from scd_pipeline.load.former_name import copy_former_tables, table_copies
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.rapid_changes import rapid_change_warnings
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
@@ -127,7 +129,11 @@ def plan(
         if isinstance(table, Fact):
             keys = read_fact_keys(warehouse, table, dimensions)
             return build_plan(warehouse, table.as_dimension(), deliveries, fact_keys=keys)
-        return build_plan(warehouse, table, deliveries)
+        former = former_dimension(warehouse, table)
+        if former is None:
+            return build_plan(warehouse, table, deliveries)
+        copies = table_copies(warehouse, table, former)
+        return build_plan(warehouse, former, deliveries).under_new_name(table, copies)
 
     with missing_files_reported(warehouse, _table_names(table)):
         planned = with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
@@ -178,6 +184,8 @@ def load(
     """
     with missing_files_reported(warehouse, _table_names(table)), running_load(warehouse.spark) as running:
         context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, has_facts, running)
+        for dimension in table.dimensions if isinstance(table, Fact) else (table,):
+            _copy_former_tables(context, dimension)
         if isinstance(table, Fact):
             committed = _load_fact(context, table, deliveries)
         else:
@@ -218,6 +226,15 @@ class _CommittedLoad:
     result: LoadResult
     step: LoadedAuditStep
     tables_to_compact: tuple[str, ...]
+
+
+def _copy_former_tables(context: _LoadContext, dimension: Dimension) -> None:
+    with_retries(
+        dimension.name,
+        lambda number: copy_former_tables(context.warehouse, dimension, context.progress),
+        context.retry,
+        context.progress,
+    )
 
 
 def _load_dimension(context: _LoadContext, dimension: Dimension, deliveries: Sequence[Delivery]) -> _CommittedLoad:

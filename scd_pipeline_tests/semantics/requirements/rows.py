@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Design and operation": tuple(f"F{number}" for number in range(63, 77)),
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
-    "Histories of base tables": tuple(f"H{number}" for number in (*range(1, 24), *range(25, 37))),
+    "Histories of base tables": tuple(f"H{number}" for number in range(1, 37)),
 }
 
 ROWS: dict[str, str] = {
@@ -460,6 +460,11 @@ ROWS: dict[str, str] = {
     "H23": (
         "A dropped history is rebuilt from its change log: windows, keys, hashes and runs are generated again, and "
         "business values are the same."
+    ),
+    "H24": (
+        "A history gets another name with `former_name`: the next load copies its tables with all rows, keys, windows, "
+        "audit and quarantine, a later load completes the copies of a killed one, and facts keep their keys. Both "
+        "names end in `_hist`; any other is rejected."
     ),
     "H25": (
         "A source names the assets of Dagster that write its base: in a run of both, the history is loaded after the "
