@@ -145,6 +145,7 @@ class PipelineCommit:
         records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
         reserved_member: In a dimension, whether its rows contain the unknown member (S23).
+        is_of_copy: Whether the table was copied, so that its commit numbers continue those of another table (`copies`).
         stored_read: In a table with rows of a timed table, the read that returned them.
         archiving: In a dimension, which versions the commit has moved to the archive, if it did.
     """
@@ -166,6 +167,7 @@ class PipelineCommit:
     records: int | None = None
     repairs: bool = False
     reserved_member: bool = False
+    is_of_copy: bool = False
     stored_read: StoredRead | None = None
     archiving: Archiving | None = None
 
@@ -177,7 +179,7 @@ class PipelineCommit:
     @property
     def lacks_creation(self) -> bool:
         """Whether a plain write seems to have created the table, which then has no properties: its first commit."""
-        return self.number > self.table_version >= 0
+        return self.number > self.table_version >= 0 and not self.is_of_copy
 
     def applied(self, upstream: str) -> HighWaterMark:
         """Return how far the table has applied an upstream table; commit 0 if it has not."""
@@ -218,6 +220,7 @@ class PipelineCommit:
             roles_checksum=roles_checksum,
             records=records,
             reserved_member=self.reserved_member,
+            is_of_copy=self.is_of_copy,
             stored_read=stored_read,
         )
 
@@ -248,7 +251,7 @@ class PipelineCommit:
             values["records"] = self.records
         if self.stored_read is not None:
             values["stored_read"] = asdict(self.stored_read)
-        values |= {name: True for name in ("repairs", "reserved_member") if getattr(self, name)}
+        values |= {name: True for name in ("repairs", "reserved_member", "is_of_copy") if getattr(self, name)}
         return json.dumps(values)
 
 
@@ -444,6 +447,7 @@ def _parse_commit(row: Mapping[str, Any], table: str) -> PipelineCommit | None:
         records=values.get("records"),
         repairs=bool(values.get("repairs")),
         reserved_member=bool(values.get("reserved_member")),
+        is_of_copy=bool(values.get("is_of_copy")),
         stored_read=StoredRead(**stored_read) if stored_read else None,
         archiving=Archiving(**archiving) if archiving else None,
     )

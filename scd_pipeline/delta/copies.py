@@ -65,6 +65,7 @@ class TableCopy:
             ConflictError: Another writer committed first.
         """
         former, table = warehouse.table(self.former), warehouse.writable(self.commit.table)
+        # The details have the values that Spark hides in a list of the properties.
         rows, details = former.read(self.table_version), former.details()
         columns = [(field.name, _column_type(field), field.nullable) for field in rows.schema.fields]
         description = (details["description"] or "").replace(dimension.former_name, dimension.name)
@@ -107,4 +108,4 @@ def renamed_commit(commit: PipelineCommit, names: Mapping[str, str]) -> Pipeline
         names.get(name, name): replace(mark, table_version=-1) if name in names else mark
         for name, mark in commit.high_water_marks.items()
     }
-    return replace(commit, table=names[commit.table], high_water_marks=marks)
+    return replace(commit, table=names[commit.table], high_water_marks=marks, is_of_copy=True)

@@ -161,6 +161,7 @@ def test_the_former_name_is_not_needed_after_the_copies(former: Warehouse) -> No
     load_all(former)
     renamed = replace(ARTICLE, former_name="")
     load(former, renamed, [FIRST, SECOND, THIRD], has_facts=True).raise_if_rejected()
+    assert not any(former.table(name).last_commit().lacks_creation for name in renamed.table_names)
     assert_same_rows(
         """
         | product | price | version_started_at | version_ended_at | version |
