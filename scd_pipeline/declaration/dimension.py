@@ -195,6 +195,15 @@ class Dimension:
         mapped = {name for source in self.sources for name in source.columns}
         return tuple(each for each in self.attributes if each.has_source_type and each.name not in mapped)
 
+    @property
+    def technical_columns(self) -> frozenset[str]:
+        """The columns of a mirrored source that are not attributes, in lower case: declared ones and the profile's."""
+        if self.mirror is None:
+            return frozenset()
+        declared = {attribute.name.casefold() for attribute in self.mirror.attributes or ()}
+        names = (*self.mirror.technical, *PROFILES[self.profile].technical)
+        return frozenset(name.casefold() for name in names) - declared
+
     def with_mirrored(self, types: Mapping[str, str], retired_at: Mapping[str, str] | None = None) -> Dimension:
         """Return a mirrored dimension with the attributes of its source's columns; any other dimension unchanged.
 
@@ -249,7 +258,8 @@ class Dimension:
         profile = self._effective_profile
         open_end = profile.open_end if self.open_end == PROFILE_OPEN_END else self.open_end
         names = {**profile.column_names, **self.column_names}
-        if profile.column_names.get(ROW_HASH) in self.attribute_names and ROW_HASH not in self.column_names:
+        attribute_names = {name.casefold() for name in self.attribute_names}
+        if profile.column_names.get(ROW_HASH) in attribute_names and ROW_HASH not in self.column_names:
             del names[ROW_HASH]  # the attribute is the hash of the source
         if not self.has_deleted_versions:
             names.pop(IS_DELETED, None)

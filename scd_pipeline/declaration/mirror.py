@@ -29,7 +29,8 @@ class Mirror:
     or if it is technical. An attribute that `attributes` declares without a type is mirrored with its other options.
 
     - `scd`: the SCD type of the attributes that `attributes` does not declare
-    - `technical`: columns that are not read, such as a load time or a hash of the source
+    - `technical`: columns that are not read, such as a load time or a hash of the source, in addition to those of the
+      profile
     - `former_names`: for a renamed column, its former name or names by its present one; without it, a renamed column is
       one that disappears and another one that appears
     - `attributes`: the mirrored attributes that the dimension declares, which sets them
@@ -78,7 +79,8 @@ class Mirror:
         added: dict[str, tuple[str, ...]] = dict(self.former_names)
         for former, name in names.items():
             present = self.current_name(name)
-            if former not in added.get(present, ()):
+            is_former = former.casefold() != present.casefold()  # unless the column was renamed back
+            if is_former and former not in added.get(present, ()):
                 added[present] = (*added.get(present, ()), former)
         return replace(self, former_names=added)
 

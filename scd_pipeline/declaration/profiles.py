@@ -20,11 +20,13 @@ class Profile:
         column_names: Names of the generated columns, by their default names.
         open_end: The open end.
         change_types: Labels of change types, by change type.
+        technical: Columns that the tool adds to the source of a table too, and that are not mirrored (S36).
     """
 
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
     open_end: str = OPEN_END
     change_types: Mapping[str, str] = field(default_factory=dict)
+    technical: tuple[str, ...] = ()
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -64,6 +66,7 @@ PROFILES: Mapping[str, Profile] = {
         },
         NULL_OPEN_END,
         VERSION_STATES,
+        ("load_run_id", "loaded_at"),
     ),
 }
 """The profiles by name. A declaration can give other names to single columns."""

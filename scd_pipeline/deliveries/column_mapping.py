@@ -208,7 +208,7 @@ def map_columns(
         own,
         tuple(attribute.name for attribute in provided),
         missing,
-        () if dimension.mirror else undeclared_columns(names, source, channel, dimension, superseded),
+        _reported_columns(names, source, channel, dimension, superseded),
         any(field.name == LINE for field in fields),
         columns,
         row_fields=delivered.row_fields,
@@ -301,30 +301,54 @@ def value_at_path(path: str, types: Mapping[str, T.DataType]) -> tuple[str, T.Da
 
 
 def undeclared_columns(
+    names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> tuple[str, ...]:
+    """Return the columns that the declaration neither names nor uses in an expression.
+
+    Of a mirrored dimension these are the technical columns, as all others are attributes (S36).
+    """
+    unread = _unread_columns(names, source, channel, dimension)
+    if dimension.mirror is None:
+        return unread
+    return tuple(name for name in unread if name.casefold() in dimension.technical_columns)
+
+
+def _reported_columns(
+    names: Sequence[str],
+    source: Source,
+    channel: Snapshot | Feed,
+    dimension: Dimension,
+    superseded: Collection[str],
+) -> tuple[str, ...]:
+    """Return the columns that are reported as undeclared: all that are not read and not declared to be technical.
+
+    A column of a mirrored source is one of them if all of its values are NULL, so that it has no type, or if it is
+    technical because of the profile.
+    """
+    technical = {name.casefold() for name in dimension.mirror.technical} if dimension.mirror else set()
+    unread = _unread_columns(names, source, channel, dimension, superseded)
+    return tuple(name for name in unread if name.casefold() not in technical)
+
+
+def _unread_columns(
     names: Sequence[str],
     source: Source,
     channel: Snapshot | Feed,
     dimension: Dimension,
     superseded: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the columns that the declaration neither names nor uses in an expression.
-
-    Of a mirrored dimension these are the technical columns, as all others are attributes (S36).
+    """Return the columns that no key column, attribute or option of the channel is read from.
 
     Args:
         names: The columns.
-        source, channel, dimension: The declaration.
+        source, channel, dimension: The declaration, with the attributes of a mirrored dimension.
         superseded: The former names of attributes, in lower case, that a delivery has beside the column that is read.
     """
     attributes = [a for a in dimension.source_attributes(source.name) if not a.derived]
     targets = [*dimension.key_names, *(a.name for a in attributes)]
     former = {name.lower() for a in attributes for name in former_columns(a, source, channel, dimension)}
     unused = unused_columns(names, source, channel, targets)
-    unused = tuple(name for name in unused if name.lower() not in former.difference(superseded))
-    if dimension.mirror is None:
-        return unused
-    technical = {name.casefold() for name in dimension.mirror.technical}
-    return tuple(name for name in unused if name.casefold() in technical)
+    return tuple(name for name in unused if name.lower() not in former.difference(superseded))
 
 
 def unused_columns(

@@ -23,13 +23,12 @@ def mirrored_columns(
     mirrored = {attribute.name for attribute in dimension.mirrored_attributes}
     declared = [attribute.name for attribute in dimension.attributes if attribute.name not in mirrored]
     targets = [*dimension.key_names, *declared]
-    technical = {name.casefold() for name in dimension.mirror.technical} if dimension.mirror else set()
     names = unused_columns([field.name for field in fields], source, channel, targets)
     types = {field.name: field.dataType for field in fields if field.name in names}
     return {
         name: data_type.simpleString()
         for name, data_type in types.items()
-        if name.casefold() not in technical and not isinstance(data_type, T.NullType)
+        if name.casefold() not in dimension.technical_columns and not isinstance(data_type, T.NullType)
     }
 
 

@@ -482,7 +482,10 @@ def with_stored_attributes(dimension: Dimension, stored: StoredDeclaration | Non
         return replace(dimension, attributes=attributes) if times else dimension
     types = {name: attribute.type for name, attribute in stored.attributes.items()}
     mirror = dimension.mirror.with_former_names(stored.former_names)
-    return replace(dimension, mirror=mirror).with_mirrored(types, stored.retired_at)
+    # A column of the source that appears later does not replace the hash that the table has.
+    hash_name = {name: each for name, each in stored.column_names.items() if name == ROW_HASH}
+    dimension = replace(dimension, mirror=mirror, column_names={**hash_name, **dimension.column_names})
+    return dimension.with_mirrored(types, stored.retired_at)
 
 
 def with_former_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:

@@ -128,10 +128,12 @@ def test_a_profile_names_the_limits_of_a_window_and_decides_whether_an_end_can_b
 
 
 @requirement("H13")
-def test_a_hash_of_the_source_replaces_that_of_a_profile() -> None:
-    dimension = customer({"row_hash": 2, "city": Attribute(1, untracked="at_open")}, profile="elevata")
-    assert columns(dimension).count("row_hash") == 1
-    assert columns(dimension).index("row_hash") < columns(dimension).index("version_started_at")
+@pytest.mark.parametrize("name", ["row_hash", "ROW_HASH"])
+def test_a_hash_of_the_source_replaces_that_of_a_profile(name: str) -> None:
+    dimension = customer({name: 2, "city": Attribute(1, untracked="at_open")}, profile="elevata")
+    names = [column.casefold() for column in columns(dimension)]
+    assert names.count("row_hash") == 1
+    assert names.index("row_hash") < names.index("version_started_at")
     assert parse(describe(dimension)) == (dimension,)
 
 

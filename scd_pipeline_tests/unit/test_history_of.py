@@ -74,6 +74,23 @@ def test_a_history_may_have_a_former_name() -> None:
     assert parse(describe(renamed)) == (renamed,)
 
 
+@requirement("H2")
+def test_the_technical_columns_of_a_profile_are_not_mirrored_unless_they_are_declared() -> None:
+    """They have other meanings in the history; a name in another case is the same."""
+    mirrored = history_of("rc_product", "rc_product_key", mirror=Mirror(technical="Loaded_By"))
+    assert mirrored.technical_columns == {"loaded_by", "load_run_id", "loaded_at"}
+    declared = history_of(
+        "rc_product",
+        "rc_product_key",
+        {"loaded_at": 1},
+        mirror=Mirror(),
+        column_names={"last_updated": "changed_at"},
+    )
+    assert declared.technical_columns == {"load_run_id"}
+    assert replace(declared, profile="dlt").technical_columns == set()
+    assert PRODUCT.technical_columns == set()
+
+
 def test_each_option_of_a_history_can_be_declared() -> None:
     text = """
         dimension: product_history_of_2024

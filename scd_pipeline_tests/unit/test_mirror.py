@@ -75,6 +75,31 @@ def test_a_stored_declaration_completes_a_mirrored_dimension() -> None:
     assert completed.with_mirrored({"a": "bigint"}).attribute_names == ("b",)
 
 
+def test_a_column_that_is_renamed_back_has_the_other_name_as_a_former_one() -> None:
+    """The table then has each name as a former name of the other; the one that is declared last is the present one."""
+    before = Dimension("dim_x", "id", "mirror", BASE, mirror=Mirror(former_names={"b": "a"}))
+    stored = StoredDeclaration.from_dimension(before.with_mirrored({"a": "int"}))
+    declared = Dimension("dim_x", "id", "mirror", BASE, mirror=Mirror(former_names={"a": "b"}))
+    completed = with_stored_attributes(declared, stored)
+    require_same_declaration(completed, stored)
+    assert [(each.name, each.former_names) for each in completed.attributes] == [("a", ("b",))]
+
+
+def test_a_hash_that_the_source_has_later_does_not_replace_that_of_the_table() -> None:
+    """The rows have the computed hash in this column; a table whose source had the hash first has that one."""
+    dimension = Dimension("dim_x", "id", "mirror", BASE, profile="elevata")
+    computed, delivered = (
+        StoredDeclaration.from_dimension(dimension.with_mirrored(types))
+        for types in ({"a": "int"}, {"a": "int", "row_hash": "string"})
+    )
+    with pytest.raises(DeclarationError) as caught:
+        with_stored_attributes(dimension, computed).with_mirrored({"a": "int", "row_hash": "string"})
+    assert [(error.code, error.field) for error in caught.value.errors] == [("NAME_IN_USE", "column_names.row_hash")]
+    completed = with_stored_attributes(dimension, delivered)
+    require_same_declaration(completed, delivered)
+    assert completed.attribute_names == ("a", "row_hash")
+
+
 def test_a_table_with_declared_attributes_can_become_a_mirror_and_back() -> None:
     declared = Dimension("dim_x", "id", {"city": 2, "visits": Attribute(2, "int")}, BASE)
     stored = StoredDeclaration.from_dimension(declared)

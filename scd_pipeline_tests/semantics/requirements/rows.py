@@ -412,7 +412,8 @@ ROWS: dict[str, str] = {
     "H2": (
         "A history has `rc_product_hist_key` BIGINT, `rc_product_key`, each declared column of the table with its "
         "type, `version_started_at`, `version_ended_at`, `version_state`, `load_run_id`, `loaded_at` and `row_hash`; "
-        "also `version`, `change_reason` and `change_source`."
+        "also `version`, `change_reason` and `change_source`. If nothing is declared but the key, each column of the "
+        "table is in the history, except its own `load_run_id` and `loaded_at`, which are reported."
     ),
     "H3": "`rc_product_hist_key` is another one for each version, and the same after a late run or in another table.",
     "H4": "`version_ended_at` is NULL in the current version; with `open_end` it is a time.",

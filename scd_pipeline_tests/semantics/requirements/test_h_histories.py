@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Attribute, Dimension, Mirror, Snapshot, Source, history_of
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.semantics.engine import OwnTables, Records, records
 from scd_pipeline_tests.semantics.specification import declare, requirement, rule, snapshots
@@ -196,7 +196,36 @@ def test_the_versions_of_two_tables_become_histories_with_all_of_their_columns(
     )
 
 
-def history(folder: Path, table: str, attributes: dict[str, Any]) -> Dimension:
+@requirement("H2", "H13")
+@rule("S36")
+def test_the_technical_columns_of_a_base_are_reported_and_do_not_open_versions(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """The base has its own hash, and other load times and runs in each version; nothing but its name is declared."""
+    columns = "AS t(rc_product_key, name, row_hash, load_run_id, loaded_at)"
+    base_versions(
+        spark,
+        tmp_path / "rc_product",
+        f"('h1', 'Tea', 'f00d', 'run1', TIMESTAMP '2024-01-01') {columns}",
+        f"('h1', 'Tea', 'f00d', 'run2', TIMESTAMP '2024-02-01') {columns}",
+        f"('h1', 'Rum', 'beef', 'run3', TIMESTAMP '2024-03-01') {columns}",
+    )
+    product = history(tmp_path, "rc_product")
+    planned = plan(Warehouse(spark, warehouse), product, discover(product, spark))
+    assert [(each.outcome, each.undeclared) for each in planned.results] == [
+        ("accepted", ("load_run_id", "loaded_at"))
+    ] * 3
+    assert_same_rows(
+        """
+        | name | row_hash | load_run_id           |
+        | Tea  | f00d     | rc_product/snapshot/0 |
+        | Rum  | beef     | rc_product/snapshot/2 |
+        """,
+        records(planned.changed_rows),
+    )
+
+
+def history(folder: Path, table: str, attributes: dict[str, Any] | str = "mirror") -> Dimension:
     """The history of a Delta table in a folder."""
     source = Source(table, Snapshot(str(folder / table), versions=True))
     return history_of(table, f"{table}_key", attributes, sources=source)
@@ -315,3 +344,20 @@ def test_a_mirrored_hash_of_the_base_is_the_hash_of_the_history(own_tables: OwnT
         ("Tea", "f00d"),
         ("Rum", "beef"),
     ]
+
+
+@pytest.mark.slow
+@requirement("H13")
+@rule("S36")
+def test_a_hash_that_the_base_has_later_is_rejected(own_tables: OwnTables) -> None:
+    """The rows have the computed hash in the column of this name."""
+    dimension = history_of("rc_product", "rc_product_key")
+    own_tables.load(dimension, runs("| delivery | at | rc_product_key | name |\n| 1 | 2024-01-01 | A | Tea |"))
+    later = """
+        | delivery | at         | rc_product_key | name | row_hash |
+        | 2        | 2024-02-01 | A              | Tea  | f00d     |
+    """
+    (rejected,) = own_tables.load(dimension, runs(later)).results
+    assert (rejected.code, rejected.details) == ("COLUMN_NOT_MIRRORED", {"columns": "row_hash"})
+    accepted = own_tables.load(replace(dimension, mirror=Mirror(technical="row_hash")), runs(later))
+    assert (accepted.rejected, dict(accepted.row_counts)) == ((), {})
