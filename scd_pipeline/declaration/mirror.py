@@ -54,8 +54,8 @@ class Mirror:
 
     @property
     def opens_versions(self) -> bool:
-        """Whether a different value of an attribute that `attributes` does not declare opens a version."""
-        return Attribute(self.scd).opens_versions
+        """Whether a different value of a mirrored attribute would open a version, if the source has its column."""
+        return any(attribute.opens_versions for attribute in (Attribute(self.scd), *(self.attributes or ())))
 
     def attribute(self, name: str, data_type: str, retired_at: str = "") -> Attribute:
         """Return the attribute of a column.

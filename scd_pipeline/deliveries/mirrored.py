@@ -18,17 +18,19 @@ def mirrored_columns(
 ) -> dict[str, str]:
     """Return the type of each delivered column that becomes an attribute, by its name.
 
-    A column of no type, as all of its values are NULL, does not become one.
+    A column of no type, as all of its values are NULL, does not become one; nor does a column with the name of a key
+    column or a declared attribute that is read from another column.
     """
     mirrored = {attribute.name for attribute in dimension.mirrored_attributes}
     declared = [attribute.name for attribute in dimension.attributes if attribute.name not in mirrored]
     targets = [*dimension.key_names, *declared]
+    excluded = dimension.technical_columns.union(name.casefold() for name in targets)
     names = unused_columns([field.name for field in fields], source, channel, targets)
     types = {field.name: field.dataType for field in fields if field.name in names}
     return {
         name: data_type.simpleString()
         for name, data_type in types.items()
-        if name.casefold() not in dimension.technical_columns and not isinstance(data_type, T.NullType)
+        if name.casefold() not in excluded and not isinstance(data_type, T.NullType)
     }
 
 

@@ -319,7 +319,8 @@ def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) ->
             field = f"attributes.{current.name}"
             errors.append(_difference(dimension, field, attribute.to_list(), now.to_list()))
     if not stored.has_windows:
-        new = [a for a in dimension.attributes if a.name not in stored_names]
+        declared_for_later = (dimension.mirror.attributes or ()) if dimension.mirror else ()
+        new = [a for a in (*dimension.attributes, *declared_for_later) if a.name not in stored_names]
         errors += [_attribute_without_windows(dimension, attribute) for attribute in new if attribute.opens_versions]
     if errors:
         raise DeclarationError(errors)

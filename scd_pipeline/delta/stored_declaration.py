@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scd_pipeline.declaration import Attribute, Begin, Dimension, Mirror
+from scd_pipeline.declaration import Attribute, Begin, Dimension
 from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
 from scd_pipeline.declaration.tables import closed_suffix
@@ -15,6 +15,16 @@ from scd_pipeline.declaration.types import is_wider, parse_type
 from scd_pipeline.delta.warehouse import Warehouse
 
 _PROPERTY = "scd_pipeline.declaration"
+_ADDED_FIELDS = (
+    "column_names",
+    "history_table",
+    "change_types",
+    "archive",
+    "mirror_opens_versions",
+    "retired_at",
+    "hash_names",
+)
+"""The fields that are stored only if they are not empty: they were added later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ class StoredDeclaration:
         attributes: The attributes by name.
         former_names: The current name of an attribute by each former name.
         begin: The two times of `Begin`, or its attribute alone; None if the histories have no declared begin.
-        mirror: The SCD type of mirrored attributes; None if the attributes are not mirrored (S36).
+        mirror_opens_versions: Whether a mirrored attribute that the table does not have yet can open versions (S36).
         retired_at: The time since which no delivery provides an attribute, by the names of such attributes.
         hash_names: The names of renamed attributes in the hash of a version, by their present names.
     """
@@ -87,15 +97,14 @@ class StoredDeclaration:
     history_columns: str = "all"
     change_types: Mapping[str, str] = field(default_factory=dict)
     archive: bool = False
-    mirror: int | None = None
+    mirror_opens_versions: bool = False
     retired_at: Mapping[str, str] = field(default_factory=dict)
     hash_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_windows(self) -> bool:
         """Whether the table has windows."""
-        is_mirrored = self.mirror is not None and Mirror(self.mirror).opens_versions
-        return is_mirrored or any(attribute.opens_versions for attribute in self.attributes.values())
+        return self.mirror_opens_versions or any(each.opens_versions for each in self.attributes.values())
 
     @property
     def column_layout(self) -> ColumnLayout:
@@ -154,7 +163,7 @@ class StoredDeclaration:
             history_columns=dimension.history_columns,
             change_types=dict(dimension.audit_labels),
             archive=dimension.archive_after_years is not None,
-            mirror=int(dimension.mirror.scd) if dimension.mirror else None,
+            mirror_opens_versions=dimension.mirror is not None and dimension.mirror.opens_versions,
             retired_at={a.name: a.retired_at for a in dimension.attributes if a.retired_at},
             hash_names={a.name: a.hash_name for a in dimension.attributes if a.hash_name},
         )
@@ -180,8 +189,8 @@ class StoredDeclaration:
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
         if self.history_columns == "all":
             del values["history_columns"]
-        for added in ("column_names", "history_table", "change_types", "archive", "mirror", "retired_at", "hash_names"):
-            if values[added] in ({}, False, None):
+        for added in _ADDED_FIELDS:
+            if not values[added]:
                 del values[added]
         return json.dumps(values, sort_keys=True)
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import queries
-from scd_pipeline.declaration import Dimension, Fact, Role, Source, parse
+from scd_pipeline.declaration import Dimension, Fact, Mirror, Role, Source, parse
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.stored_declaration import stored_declaration
@@ -243,6 +243,46 @@ def test_a_rejected_delivery_adds_no_attribute(own_tables: OwnTables) -> None:
     assert [(batch.outcome, batch.code) for batch in planned.results] == [("rejected", "BAD_ROWS"), ("accepted", "")]
     assert planned.dimension.attribute_names == ("town",)
     assert [row["reason"] for row in records(planned.bad_rows())] != []
+
+
+@pytest.mark.slow
+@rule("S36", "S33")
+def test_a_table_has_windows_before_its_source_has_the_column_that_opens_versions(own_tables: OwnTables) -> None:
+    dimension = Dimension("dim_shop", {"id": "int"}, {"tier": 2}, SHOP.sources, mirror=Mirror(1, "loaded_at"))
+    steps = life("gains nothing", "gains tier")
+    ingest_and_apply(own_tables.warehouse, dimension, steps[:1]).raise_if_rejected()
+    planned = plan(own_tables.warehouse, dimension, steps[1:])
+    becomes = """
+        | id | town | tier | effective_from | effective_to |
+        | 1  | Bonn | NULL | 2024-01-01     | 2024-02-01   |
+        | 1  | Bonn | Gold | 2024-02-01     | OPEN         |
+    """
+    assert_same_rows(expected(becomes), records(planned.changed_rows), header(becomes))
+
+
+@rule("S36", "S20")
+def test_a_column_with_the_name_of_another_column_that_is_read_is_reported(own_tables: OwnTables) -> None:
+    """The key and the phone are read from other columns; those with their names are not attributes."""
+    (dimension,) = parse(
+        """
+        dimension: dim_shop
+        business_key: {id: int}
+        sources: {pos: {snapshot: {}, columns: {id: shop_no, phone: contact}}}
+        attributes: {phone: 1}
+        mirror: {technical: loaded_at}
+        """
+    )
+    table = """
+        | delivery | at         | shop_no | id | contact | phone | town | loaded_at |
+        | 1        | 2024-01-01 | 7       | x1 | a       | b     | Bonn | t         |
+    """
+    planned = plan(own_tables.warehouse, dimension, delivered(table))
+    assert [(batch.outcome, batch.undeclared) for batch in planned.results] == [("accepted", ("id", "phone"))]
+    becomes = """
+        | id | phone | town |
+        | 7  | a     | Bonn |
+    """
+    assert_same_rows(expected(becomes), records(planned.changed_rows), header(becomes))
 
 
 @pytest.mark.slow(40)

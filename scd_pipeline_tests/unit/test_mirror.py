@@ -62,6 +62,24 @@ def test_declared_attributes_without_a_type_exist_from_the_first_delivery_with_t
     assert [int(a.scd) for a in without.with_mirrored({"price": "int"}).attributes] == [1]
 
 
+def test_a_table_has_windows_if_a_column_that_it_lacks_will_open_versions() -> None:
+    dimension = Dimension("dim_x", "id", {"price": 2}, BASE, mirror=Mirror(1))
+    without = dimension.with_mirrored({"a": "int"})
+    assert without.has_windows
+    assert StoredDeclaration.from_dimension(without).has_windows
+    assert not StoredDeclaration.from_dimension(Dimension("dim_x", "id", "mirror", BASE, mirror=Mirror(1))).has_windows
+
+
+def test_a_table_without_windows_gets_no_mirrored_attribute_that_needs_them() -> None:
+    stored = StoredDeclaration.from_dimension(Dimension("dim_x", "id", mirror=Mirror(1), sources=BASE))
+    declared = Dimension("dim_x", "id", {"price": 2}, BASE, mirror=Mirror(1))
+    with pytest.raises(DeclarationError) as caught:
+        require_same_declaration(with_stored_attributes(declared, stored), stored)
+    assert [(error.code, error.field) for error in caught.value.errors] == [
+        ("TABLE_WITHOUT_WINDOWS", "attributes.price")
+    ]
+
+
 def test_a_stored_declaration_completes_a_mirrored_dimension() -> None:
     """The former names that the table stores continue, although the declaration has removed them."""
     before = Dimension("dim_x", "id", "mirror", BASE, mirror=Mirror(former_names={"b": "a"}))
