@@ -68,8 +68,8 @@ class Attribute:
     - `has_source_type`: its type is not declared: in a mirrored dimension it is that of the source (S36)
     - `retired_at`: the time, as ISO text, since which the source lacks the column of a mirrored attribute, or since
       which deliveries are loaded that a retired one is not read from; it cannot be declared
-    - `hash_name`: its name in the hash of a version: the name that it had when the table was created, so that a rename
-      changes no hash; it cannot be declared
+    - `hash_name`: its name in the hash of a version: the first name that it had in the table, so that a rename changes
+      no hash; it cannot be declared
     """
 
     scd: ScdType

@@ -447,18 +447,31 @@ def as_stored(dimension: Dimension, stored: StoredDeclaration | None) -> Dimensi
     Raises:
         DeclarationError: As `with_former_names`.
     """
-    return _with_hash_names(with_former_names(with_stored_attributes(dimension, stored), stored), stored)
+    return with_stored_names(with_stored_attributes(dimension, stored), stored)
+
+
+def with_stored_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:
+    """Return the declaration with every name that its attributes ever had, and their names in the hash of a version.
+
+    Raises:
+        DeclarationError: As `with_former_names`.
+    """
+    return _with_hash_names(with_former_names(dimension, stored), stored)
 
 
 def _with_hash_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:
-    """Return the declaration with the names of renamed attributes in the hash of a version, if the table has one."""
-    if stored is None or dimension.column_layout.name(ROW_HASH) is None:
+    """Return the declaration with the names of renamed attributes in the hash of a version, if the table has one.
+
+    An attribute that the table does not have yet has its first name there, as if it had been loaded before its renaming
+    (S14).
+    """
+    if dimension.column_layout.name(ROW_HASH) is None:
         return dimension
-    hash_names = {name: stored.hash_names.get(name, name) for name in stored.attributes}
+    hash_names = {name: stored.hash_names.get(name, name) for name in stored.attributes} if stored else {}
     attributes = []
     for attribute in dimension.attributes:
-        former = next((hash_names[name] for name in attribute.former_names if name in hash_names), attribute.name)
-        name = hash_names.get(attribute.name, former)
+        names = (attribute.name, *attribute.former_names)
+        name = next((hash_names[each] for each in names if each in hash_names), names[-1])
         attributes.append(replace(attribute, hash_name="" if name == attribute.name else name))
     return replace(dimension, attributes=tuple(attributes))
 
@@ -478,7 +491,7 @@ def with_stored_attributes(dimension: Dimension, stored: StoredDeclaration | Non
     if stored is None:
         return dimension.with_mirrored({})
     if dimension.mirror is None:
-        times = {name: time for name, time in stored.retired_at.items() if name in dimension.attribute_names}
+        times = retirement_times(dimension, stored)
         attributes = tuple(replace(a, retired_at=times.get(a.name, "")) for a in dimension.attributes)
         return replace(dimension, attributes=attributes) if times else dimension
     types = {name: attribute.type for name, attribute in stored.attributes.items()}
@@ -487,6 +500,13 @@ def with_stored_attributes(dimension: Dimension, stored: StoredDeclaration | Non
     hash_name = {name: each for name, each in stored.column_names.items() if name == ROW_HASH}
     dimension = replace(dimension, mirror=mirror, column_names={**hash_name, **dimension.column_names})
     return dimension.with_mirrored(types, stored.retired_at)
+
+
+def retirement_times(dimension: Dimension, stored: StoredDeclaration | None) -> dict[str, str]:
+    """Return since when the stored attributes are retired, by their present names, for those that are."""
+    current_names = renamed_columns(dimension.attributes, generated=False)
+    times = stored.retired_at if stored else {}
+    return {current_names.get(name, name): time for name, time in times.items()}
 
 
 def with_former_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:

@@ -25,6 +25,7 @@ from scd_pipeline.delta.schema import (
     lacks_properties,
     missing_constraint,
     renamed_columns,
+    retirement_times,
     statistics_properties,
 )
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -55,7 +56,7 @@ def schema_steps(
         *_log_steps(dimension, log),
         *_dimension_steps(dimension, existing),
         *_history_steps(dimension, history),
-        *_comment_steps(dimension, history, properties or {}),
+        *_comment_steps(dimension, existing, history, properties or {}),
         *(_steps_of_older_tables(dimension, history, properties) if properties else ()),
     ]
 
@@ -114,17 +115,20 @@ def _closed_table_steps(dimension: Dimension, existing: Mapping[str, str], descr
     return _version_steps(dimension, dimension.name + dimension.closed_suffix, existing, properties, description)
 
 
-def _comment_steps(dimension: Dimension, history: Collection[str], properties: Mapping[str, str]) -> list[SchemaStep]:
-    """Return the steps that show readers which columns are retired, where that has changed."""
-    stored = StoredDeclaration.from_properties(properties)
-    current_names = renamed_columns(dimension.attributes, generated=False)
-    before = {current_names.get(name, name): time for name, time in (stored.retired_at if stored else {}).items()}
+def _comment_steps(
+    dimension: Dimension, existing: Collection[str], history: Collection[str], properties: Mapping[str, str]
+) -> list[SchemaStep]:
+    """Return the steps that show readers of existing tables which columns are retired, where that has changed."""
+    before = retirement_times(dimension, StoredDeclaration.from_properties(properties))
     changed = {a.name: a.retired_at for a in dimension.attributes if a.retired_at != before.get(a.name, "")}
-    comments = {name: f"Retired at {time}: no longer provided" if time else "" for name, time in changed.items()}
-    tables = [dimension.name]
-    if history or dimension.history_table:
-        tables.append(dimension.name + dimension.closed_suffix)
-    return [CommentColumn(table, name, comment) for table in tables for name, comment in comments.items()]
+    columns = {dimension.name: existing, dimension.name + dimension.closed_suffix: history}
+    return [step for table, names in columns.items() if names for step in _comments(table, changed)]
+
+
+def _comments(table: str, retired_at: Mapping[str, str]) -> list[SchemaStep]:
+    """Return the steps that set the comment of each column: since when it is retired, or none if the time is empty."""
+    comments = {name: f"Retired at {time}: no longer provided" if time else "" for name, time in retired_at.items()}
+    return [CommentColumn(table, name, comment) for name, comment in comments.items()]
 
 
 def _version_steps(
@@ -133,7 +137,9 @@ def _version_steps(
     """Return the steps of a table that stores versions."""
     columns = stored_schema(dimension)
     if not existing:
-        return [CreateTable(table, tuple(columns), {**properties, **key_constraint(dimension)}, description)]
+        retired_at = {a.name: a.retired_at for a in dimension.attributes if a.retired_at}
+        create = CreateTable(table, tuple(columns), {**properties, **key_constraint(dimension)}, description)
+        return [create, *_comments(table, retired_at)]
     expected = [(name, ddl) for name, ddl, _ in columns]
     return column_steps(table, existing, expected, renamed_columns(dimension.attributes, generated=True))
 

@@ -16,8 +16,8 @@ from scd_pipeline.delta.schema import (
     require_declared_attributes,
     require_pipeline_tables,
     require_same_declaration,
-    with_former_names,
     with_stored_attributes,
+    with_stored_names,
     with_widened_columns,
 )
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -72,7 +72,7 @@ class StoredState:
 
     def with_dimension(self, dimension: Dimension) -> StoredState:
         """Return the state with the attributes that a mirrored dimension gets from its deliveries (S36)."""
-        dimension = with_former_names(dimension, StoredDeclaration.from_properties(self.properties))
+        dimension = with_stored_names(dimension, StoredDeclaration.from_properties(self.properties))
         return replace(self, dimension=dimension, log=replace(self.log, dimension=dimension))
 
     def at_step(self, after: int, upto: int) -> StoredState:

@@ -415,6 +415,20 @@ def test_attributes_are_added_and_renamed_in_both_tables(archived: Warehouse) ->
 
 
 @pytest.mark.slow(30)
+@pytest.mark.rule("S42", "S20")
+def test_an_archive_shows_which_columns_were_retired_before_it_was_created(loaded: Warehouse) -> None:
+    """The archive run renames one of them, in the first table."""
+    retired = replace(CUSTOMER, attributes={"city": Attribute(2, retired=True)})
+    load(loaded, retired, [snapshot(6, {"a": "Kyiv"})]).raise_if_rejected()
+    renamed = replace(CUSTOMER, attributes={"town": Attribute(2, former_names="city", retired=True)})
+    assert archive_before(loaded, first_of(4), renamed).moved == 2
+    for name in ("dim_customer", ARCHIVE):
+        columns = loaded.spark.sql(f"DESCRIBE TABLE {loaded.table(name).identifier}").toArrow().to_pylist()
+        comments = {row["col_name"]: row["comment"] for row in columns if row["comment"]}
+        assert comments == {"town": "Retired at 2024-06-01 00:00:00: no longer provided"}
+
+
+@pytest.mark.slow(30)
 @pytest.mark.rule("S42")
 @pytest.mark.parametrize(
     "layout",

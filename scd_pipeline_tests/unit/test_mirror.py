@@ -9,7 +9,12 @@ import pytest
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Mirror, Source, describe, parse
 from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
-from scd_pipeline.delta.schema import require_same_declaration, with_stored_attributes
+from scd_pipeline.delta.schema import (
+    as_stored,
+    require_same_declaration,
+    with_stored_attributes,
+    with_stored_names,
+)
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.history.batch import Batch
@@ -101,6 +106,22 @@ def test_a_column_that_is_renamed_back_has_the_other_name_as_a_former_one() -> N
     completed = with_stored_attributes(declared, stored)
     require_same_declaration(completed, stored)
     assert [(each.name, each.former_names) for each in completed.attributes] == [("a", ("b",))]
+
+
+def test_a_renamed_column_has_its_first_name_in_the_hash_whenever_it_is_loaded() -> None:
+    """Before both renamings, between them, or after them as the first load."""
+    renamed = [Mirror(), Mirror(former_names={"b": "a"}), Mirror(former_names={"c": ("b", "a")})]
+    declared = [Dimension("dim_x", "id", "mirror", BASE, profile="elevata", mirror=mirror) for mirror in renamed]
+
+    def loaded(*dimensions: Dimension) -> dict[str, str]:
+        stored = None
+        for dimension in dimensions:
+            state = as_stored(dimension, stored)
+            stored = StoredDeclaration.from_dimension(with_stored_names(state.with_mirrored({"a": "int"}), stored))
+        assert stored is not None
+        return dict(stored.hash_names)
+
+    assert loaded(*declared) == loaded(*declared[1:]) == loaded(declared[2]) == {"c": "a"}
 
 
 def test_a_hash_that_the_source_has_later_does_not_replace_that_of_the_table() -> None:
