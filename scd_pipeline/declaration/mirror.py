@@ -69,7 +69,8 @@ class Mirror:
         """
         declared = {each.name.casefold(): each for each in self.attributes or ()}
         attribute = declared.get(name.casefold(), Attribute(self.scd, name=name))
-        former_names = dict.fromkeys((*attribute.former_names, *self.former_names.get(attribute.name, ())))
+        renamed = {new.casefold(): names for new, names in self.former_names.items()}
+        former_names = dict.fromkeys((*attribute.former_names, *renamed.get(name.casefold(), ())))
         missing: Missing = "null" if attribute.missing == "null" else "not_provided"
         attribute = replace(attribute, type=data_type, former_names=tuple(former_names))
         return replace(attribute, missing=missing, retired_at=retired_at)
@@ -88,7 +89,15 @@ class Mirror:
         """Return the present name of a column, which may be a former one."""
         declared = {former: each.name for each in self.attributes or () for former in each.former_names}
         renamed = {former: new for new, names in self.former_names.items() for former in names} | declared
-        return {former.casefold(): new for former, new in renamed.items()}.get(name.casefold(), name)
+        present = {new.casefold(): new for new in renamed.values()}
+        present |= {former.casefold(): new for former, new in renamed.items()}
+        return present.get(name.casefold(), name)
+
+    def age_of_name(self, name: str) -> int:
+        """Return how many names a column has had since this one: 0 for the present name."""
+        present = self.current_name(name)
+        names = (present, *self.attribute(present, "string").former_names)
+        return [each.casefold() for each in names].index(name.casefold())
 
 
 def mirrored_type(delivered: str) -> str:

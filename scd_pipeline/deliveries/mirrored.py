@@ -58,10 +58,9 @@ def with_delivered_columns(dimension: Dimension, delivered: Mapping[str, str], b
         return dimension
     stored = {attribute.name: attribute.type for attribute in dimension.mirrored_attributes}
     times = {attribute.name: attribute.retired_at for attribute in dimension.mirrored_attributes}
-    columns = {dimension.mirror.current_name(name): data_type for name, data_type in delivered.items()}
-    if len(columns) < len(delivered):
-        repeated = [name for name in delivered if dimension.mirror.current_name(name) != name]
-        raise BatchRejected("COLUMN_NOT_MIRRORED", batch_id, columns=name_columns(repeated))
+    # Of the columns with names of one attribute, the one that is read determines its type.
+    names = sorted(delivered, key=dimension.mirror.age_of_name, reverse=True)
+    columns = {dimension.mirror.current_name(name): delivered[name] for name in names}
     try:
         types = {name: mirrored_type(data_type) for name, data_type in columns.items()}
         changed = changed_types(stored, types)

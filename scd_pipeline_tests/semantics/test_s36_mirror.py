@@ -261,25 +261,26 @@ def test_a_table_has_windows_before_its_source_has_the_column_that_opens_version
 
 
 @rule("S36", "S20")
-def test_a_column_with_the_name_of_another_column_that_is_read_is_reported(own_tables: OwnTables) -> None:
-    """The key and the phone are read from other columns; those with their names are not attributes."""
+@requirement("H17")
+def test_columns_that_are_not_read_because_of_another_column_are_reported(own_tables: OwnTables) -> None:
+    """The key and the phone are read from other columns, and the town from that with its present name."""
     (dimension,) = parse(
         """
         dimension: dim_shop
         business_key: {id: int}
         sources: {pos: {snapshot: {}, columns: {id: shop_no, phone: contact}}}
         attributes: {phone: 1}
-        mirror: {technical: loaded_at}
+        mirror: {technical: loaded_at, former_names: {city: town}}
         """
     )
     table = """
-        | delivery | at         | shop_no | id | contact | phone | town | loaded_at |
-        | 1        | 2024-01-01 | 7       | x1 | a       | b     | Bonn | t         |
+        | delivery | at         | shop_no | id | contact | phone | city | town | loaded_at |
+        | 1        | 2024-01-01 | 7       | x1 | a       | b     | Bonn | Kiel | t         |
     """
     planned = plan(own_tables.warehouse, dimension, delivered(table))
-    assert [(batch.outcome, batch.undeclared) for batch in planned.results] == [("accepted", ("id", "phone"))]
+    assert [(batch.outcome, batch.undeclared) for batch in planned.results] == [("accepted", ("id", "phone", "town"))]
     becomes = """
-        | id | phone | town |
+        | id | phone | city |
         | 7  | a     | Bonn |
     """
     assert_same_rows(expected(becomes), records(planned.changed_rows), header(becomes))

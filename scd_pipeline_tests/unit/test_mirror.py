@@ -9,6 +9,7 @@ import pytest
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Mirror, Source, describe, parse
 from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
+from scd_pipeline.deliveries.mirrored import with_delivered_columns
 from scd_pipeline.delta.schema import (
     as_stored,
     require_same_declaration,
@@ -96,6 +97,15 @@ def test_a_stored_declaration_completes_a_mirrored_dimension() -> None:
     require_same_declaration(completed, stored)
     assert completed.attributes == loaded.attributes
     assert completed.with_mirrored({"a": "bigint"}).attribute_names == ("b",)
+
+
+def test_the_latest_name_counts_if_a_delivery_has_several_names_of_a_column() -> None:
+    declared = Dimension("dim_x", "id", {"C": 1}, BASE, mirror=Mirror(former_names={"c": ("b", "a")}))
+    types = [
+        with_delivered_columns(declared.with_mirrored({}), delivered, "x").attributes[0].type
+        for delivered in ({"a": "date", "C": "int"}, {"c": "int", "b": "date"}, {"b": "int", "A": "date"})
+    ]
+    assert types == ["int", "int", "int"]
 
 
 def test_a_column_that_is_renamed_back_has_the_other_name_as_a_former_one() -> None:
