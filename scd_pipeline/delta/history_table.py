@@ -431,7 +431,7 @@ def _is_current(dimension: Dimension) -> Column:
 def _with_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
     """Return rows with the columns of another table or version that has been altered already.
 
-    Columns are only added or renamed. A column under a former name has its values, and an added one is NULL.
+    Columns are only added, renamed or widened. A column under a former name has its values, and an added one is NULL.
     """
     missing = [field for field in others.schema.fields if field.name not in rows.columns]
     former_names = [name for name in rows.columns if name not in others.columns]

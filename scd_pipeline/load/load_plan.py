@@ -38,6 +38,9 @@ from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.session_settings import STORED_PER_DELIVERED, RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
 
+_MISFITS = ("TYPE_CHANGED", "COLUMN_NOT_MIRRORED")
+"""The codes of deliveries whose columns do not fit the attributes of a mirrored dimension."""
+
 
 @dataclass(frozen=True)
 class LoadPlan:
@@ -241,9 +244,9 @@ def build_plan(
     existing = existing_entities(state.batches, comparison.intake.batches_to_append, state.dimension)
     actions = plan_row_actions(warehouse, state, comparison, fact_keys, audit, by_attribute=any(existing.values()))
     intake = comparison.intake
-    fitting = _not_rejected(intake, deliveries)
+    fitting = _deliveries_to_mirror(intake, deliveries)
     if len(fitting) < len(deliveries) and intake.dimension.attributes != stored_dimension.attributes:
-        # A rejected delivery may have columns that no other has: it must not add attributes.
+        # A rejected delivery may have columns that no other has, or other types: it must not add attributes.
         others = build_plan(
             warehouse,
             dimension,
@@ -311,10 +314,17 @@ def plan_audit(warehouse: Warehouse, state: StoredState, audit: PipelineCommit, 
     return replace(changes, counts=transition_counts(counts, state.dimension))
 
 
-def _not_rejected(intake: IntakeResult, deliveries: Sequence[Delivery]) -> dict[int, Delivery]:
-    """Return the deliveries that are neither rejected nor superseded, by number."""
-    outcomes = [result.outcome for result in intake.results]
-    return {n: each for n, each in enumerate(deliveries) if outcomes[n] not in ("rejected", "superseded")}
+def _deliveries_to_mirror(intake: IntakeResult, deliveries: Sequence[Delivery]) -> dict[int, Delivery]:
+    """Return the deliveries that are neither rejected nor superseded, by number.
+
+    Those whose columns did not fit the others have added no attribute, and may fit without the rejected ones.
+    """
+    results = dict(enumerate(intake.results))
+    return {
+        number: each
+        for number, each in enumerate(deliveries)
+        if results[number].outcome not in ("rejected", "superseded") or results[number].code in _MISFITS
+    }
 
 
 def _stored_limit(state: StoredState, fact_keys: FactKeys | None) -> int | None:

@@ -246,6 +246,22 @@ def test_a_rejected_delivery_adds_no_attribute(own_tables: OwnTables) -> None:
 
 
 @pytest.mark.slow
+@rule("S36")
+def test_the_type_of_a_rejected_delivery_does_not_reject_later_ones(own_tables: OwnTables) -> None:
+    bad = """
+        | delivery | at         | id | visits |
+        | 1        | 2024-01-01 | x  | many   |
+    """
+    good = """
+        | delivery | at         | id | visits |
+        | 2        | 2024-02-01 | 1  | 10     |
+    """
+    planned = plan(own_tables.warehouse, SHOP, [*delivered(bad), *delivered(good, NARROW)])
+    assert [(batch.outcome, batch.code) for batch in planned.results] == [("rejected", "BAD_ROWS"), ("accepted", "")]
+    assert [(each.name, each.type) for each in planned.dimension.attributes] == [("visits", "int")]
+
+
+@pytest.mark.slow
 @rule("S36", "S33")
 def test_a_table_has_windows_before_its_source_has_the_column_that_opens_versions(own_tables: OwnTables) -> None:
     dimension = Dimension("dim_shop", {"id": "int"}, {"tier": 2}, SHOP.sources, mirror=Mirror(1, "loaded_at"))
