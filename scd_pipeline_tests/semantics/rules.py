@@ -408,8 +408,9 @@ RULES: dict[str, Rule] = {
         "Mirrored attributes",
         """
         With `attributes: mirror`, all columns of the source are attributes, except the business key, the columns that
-        the declaration of the source reads, and those that `mirror` declares `technical`. They have the types of the
-        source and one SCD type, 2 by default; `attributes` declares some of them with other options.
+        the declaration of the source reads, and those that `mirror` declares `technical` or that a profile does. They
+        have the types of the source and one SCD type, 2 by default; `attributes` declares some of them with other
+        options. A load reports each column that it does not read, unless `mirror` declares it.
 
         - A column that appears becomes an attribute. Its NULL opens no version, a value does.
         - A column that disappears is retired with the time of the delivery (`retired_at`): it keeps its values and
