@@ -71,7 +71,8 @@ class Mirror:
         attribute = declared.get(name.casefold(), Attribute(self.scd, name=name))
         renamed = {new.casefold(): names for new, names in self.former_names.items()}
         former_names = dict.fromkeys((*attribute.former_names, *renamed.get(name.casefold(), ())))
-        missing: Missing = "null" if attribute.missing == "null" else "not_provided"
+        has_declared_rule = attribute.retired or attribute.missing == "null"
+        missing: Missing = attribute.missing if has_declared_rule else "not_provided"
         attribute = replace(attribute, type=data_type, former_names=tuple(former_names))
         return replace(attribute, missing=missing, retired_at=retired_at)
 

@@ -18,10 +18,10 @@ def mirrored_columns(
 ) -> dict[str, str]:
     """Return the type of each delivered column that becomes an attribute, by its name.
 
-    A column of no type, as all of its values are NULL, does not become one; nor does a column with the name of a key
-    column or a declared attribute that is read from another column.
+    A column of no type, as all of its values are NULL, does not become one; nor does that of a retired attribute, or a
+    column with the name of a key column or a declared attribute that is read from another column.
     """
-    mirrored = {attribute.name for attribute in dimension.mirrored_attributes}
+    mirrored = {attribute.name for attribute in dimension.mirrored_attributes if not attribute.retired}
     declared = [attribute.name for attribute in dimension.attributes if attribute.name not in mirrored]
     targets = [*dimension.key_names, *declared]
     excluded = dimension.technical_columns.union(name.casefold() for name in targets)

@@ -12,11 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import queries
-from scd_pipeline.declaration import Dimension, Fact, Mirror, Role, Source, parse
+from scd_pipeline.declaration import Attribute, Dimension, Fact, Mirror, Role, Source, parse
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.run import LoadResult, ingest_and_apply, load, plan
 from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.semantics.engine import OwnTables, records
@@ -243,6 +244,37 @@ def test_a_rejected_delivery_adds_no_attribute(own_tables: OwnTables) -> None:
     assert [(batch.outcome, batch.code) for batch in planned.results] == [("rejected", "BAD_ROWS"), ("accepted", "")]
     assert planned.dimension.attribute_names == ("town",)
     assert [row["reason"] for row in records(planned.bad_rows())] != []
+
+
+@pytest.mark.slow
+@rule("S36", "S20")
+def test_a_mirrored_attribute_can_be_retired_while_its_source_has_the_column(own_tables: OwnTables) -> None:
+    """The column is not read any more, whatever its type; it cannot become technical, as it has values."""
+    ingest_and_apply(own_tables.warehouse, SHOP, life("gains nothing")).raise_if_rejected()
+    technical = replace(SHOP, mirror=Mirror(technical=("loaded_at", "visits")))
+    with pytest.raises(DeclarationError) as caught:
+        plan(own_tables.warehouse, technical)
+    assert [(error.code, error.field) for error in caught.value.errors] == [("NAME_IN_USE", "mirror.technical")]
+    retired = Dimension(
+        "dim_shop",
+        {"id": "int"},
+        {"phone": 1, "visits": Attribute(2, retired=True)},
+        SHOP.sources,
+        mirror=Mirror(technical="loaded_at"),
+    )
+    later = """
+        | delivery | at         | id | town | visits | phone |
+        | 2        | 2024-02-01 | 1  | Bonn | many   | a     |
+        | 2        | 2024-02-01 | 2  | Ulm  | few    | d     |
+    """
+    planned = plan(own_tables.warehouse, retired, delivered(later))
+    assert [(batch.outcome, batch.undeclared) for batch in planned.results] == [("accepted", ())]
+    assert [str(change) for change in planned.attribute_changes] == ["attribute visits: retired at 2024-02-01 00:00:00"]
+    becomes = """
+        | id | town | visits | phone | effective_from | effective_to |
+        | 2  | Ulm  | 20     | d     | 2024-01-01     | OPEN         |
+    """
+    assert_same_rows(expected(becomes), records(planned.changed_rows), header(becomes))
 
 
 @pytest.mark.slow

@@ -64,9 +64,12 @@ def check_mirror(errors: ErrorCollector, draft: Dimension) -> None:
         if source.attributes is not None:
             problem = "all columns of the source are attributes"
             errors.add("NOT_APPLICABLE", f"sources.{source.name}.attributes", problem, "remove it")
-    meanings = dict.fromkeys(draft.key_names, "is in the business key")
-    meanings |= {attribute.name: "is an attribute" for attribute in draft.attributes}
+    meanings = dict.fromkeys(draft.key_names, ("is in the business key", "remove it from one of them"))
+    for attribute in draft.attributes:
+        fix = f"declare the attribute with `retired: true`, so that {attribute.name} is not read, and remove it here"
+        meanings[attribute.name] = ("is an attribute", fix)
     folded = {name.casefold(): meaning for name, meaning in meanings.items()}
     for name in draft.mirror.technical:
-        if meaning := folded.get(name.casefold()):
-            errors.add("NAME_IN_USE", "mirror.technical", f"{name} {meaning}", "remove it from one of them")
+        if name.casefold() in folded:
+            meaning, fix = folded[name.casefold()]
+            errors.add("NAME_IN_USE", "mirror.technical", f"{name} {meaning}", fix)
