@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from math import isinf
 from typing import Any, NoReturn, TypeAlias
 
 from sqlglot import exp
@@ -53,6 +54,8 @@ _KINDS = {
 _TYPES_OF_NULL = {Kind.INTEGER: "int", Kind.BOOLEAN: "boolean", Kind.STRING: "string"}
 """The types as which Spark reads NULL where it needs one."""
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
+_CONVERTIBLE = ({*_NUMBERS, Kind.BOOLEAN}, {Kind.DATE, Kind.TIME})
+"""The kinds that CAST converts to each other, beside texts, which it converts to and from all others."""
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBER = re.compile(r"(?P<whole>\d*)(?:\.(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?", re.ASCII)
 _MAX_DIGITS = 38
@@ -258,6 +261,8 @@ class Translator:
         if number is None:
             raise unsupported(node, "this form of a number")
         if number["exponent"]:
+            if isinf(float(text)):
+                reject(node, "a number is out of range", "a number of type double")
             return Value(f"{text}D", Kind.FLOAT, literal=text)
         digits = len(number["whole"].lstrip("0") + (number["fraction"] or ""))
         if digits > _MAX_DIGITS:
@@ -304,6 +309,8 @@ class Translator:
 
     def _in(self, node: exp.Expression) -> Value:
         require_only(node, "this", "expressions")
+        if not node.expressions:
+            raise ExpressionError("STATEMENT_SYNTAX", node, reason="IN has no values")
         values = self._comparable(node.this, *node.expressions)
         return Value(f"({values[0].text} IN ({', '.join(value.text for value in values[1:])}))", Kind.BOOLEAN)
 
@@ -315,6 +322,9 @@ class Translator:
 
     def _like(self, node: exp.Expression, escape: str = "\\") -> Value:
         value, pattern = self._text(node.this), self._text(node.expression)
+        if pattern.literal is not None and not _is_pattern(pattern.literal, escape):
+            reason = "the escape character of LIKE precedes neither %, _ nor itself"
+            raise ExpressionError("STATEMENT_SYNTAX", node, reason=reason)
         operator = f"{value.text} {_OPERATORS[type(node)]} {pattern.text}"
         return Value(f"({operator} ESCAPE {sql_literal(escape)})", Kind.BOOLEAN)
 
@@ -350,15 +360,19 @@ class Translator:
         )
 
     def _cast(self, node: exp.Expression) -> Value:
-        require_only(node, "this", "to")
+        require_only(node, "this", "to", "safe")
+        function = "TRY_CAST" if node.args.get("safe") else "CAST"
         try:
             data_type = parse_type(node.args["to"].sql("spark"))
         except DeclarationError:
-            raise unsupported(node, f"CAST AS {node.args['to'].sql('spark')}") from None
-        value = self._like_time(self.value(node.this), kind_of(data_type))
-        if Kind.NESTED in (value.kind, kind_of(data_type)):
-            raise unsupported(node, "CAST of nested values")
-        return Value(f"CAST({value.text} AS {data_type.ddl()})", kind_of(data_type), data_type)
+            raise unsupported(node, f"{function} AS {node.args['to'].sql('spark')}") from None
+        value, kind = self.value(node.this), kind_of(data_type)
+        if Kind.NESTED in (value.kind, kind):
+            raise unsupported(node, f"{function} of nested values")
+        if not _can_cast(value, kind):
+            problem = f"a {value.kind.value} is converted to a {kind.value}"
+            reject(node, problem, f"a text that is a {kind.value}, or another type")
+        return Value(f"{function}({value.text} AS {data_type.ddl()})", kind, data_type)
 
     def _coalesce(self, node: exp.Expression) -> Value:
         require_only(node, "this", "expressions")
@@ -421,6 +435,20 @@ class Translator:
         if time is None or (kind is Kind.DATE and len(value.literal.strip()) != len("2014-09-01")):
             return value
         return Value(f"CAST({value.text} AS {'date' if kind is Kind.DATE else 'timestamp'})", kind)
+
+
+def _can_cast(value: Value, kind: Kind) -> bool:
+    """Return whether Spark converts a value to another kind, and the text of a literal is a date or time if it must."""
+    if value.kind is Kind.STRING and value.literal is not None and kind in (Kind.DATE, Kind.TIME):
+        return to_instant(value.literal) is not None
+    is_any = value.kind in (kind, Kind.NULL) or Kind.STRING in (value.kind, kind)
+    return is_any or any({value.kind, kind} <= kinds for kinds in _CONVERTIBLE)
+
+
+def _is_pattern(text: str, escape: str) -> bool:
+    """Return whether Spark reads a text as a pattern of LIKE."""
+    escaped = re.escape(escape)
+    return re.fullmatch(f"(?:{escaped}[%_{escaped}]|[^{escaped}])*", text) is not None
 
 
 def _misfit(value: Value, data_type: DataType) -> str:
@@ -505,6 +533,12 @@ def _prefix_bounds(pattern: str) -> _Bounds:
     return exp.Literal.string(prefix), exp.Literal.string(prefix[:-1] + chr(ord(prefix[-1]) + 1))
 
 
+def can_fail(condition: exp.Expression) -> bool:
+    """Return whether a condition may fail for a row, such as by a division by zero or by a CAST."""
+    parts = [*condition.find_all(*_FALLIBLE), *(like.expression for like in condition.find_all(exp.Like, exp.ILike))]
+    return any(part.find(exp.Column) is not None for part in parts)
+
+
 def conjuncts(condition: exp.Expression) -> list[exp.Expression]:
     """Return the conditions that a condition combines by AND, or itself."""
     return list(_terms(condition)) if isinstance(condition, exp.And) else [condition]
@@ -548,6 +582,7 @@ _ARITHMETIC: Mapping[type[exp.Expression], str] = {
     exp.IntDiv: "DIV",
     exp.Mod: "%",
 }
+_FALLIBLE = (*_ARITHMETIC, exp.Neg, exp.Cast, exp.TryCast)
 _OPERATORS: Mapping[type[exp.Expression], str] = {
     **_COMPARISONS,
     **_ARITHMETIC,
@@ -556,7 +591,7 @@ _OPERATORS: Mapping[type[exp.Expression], str] = {
     exp.Like: "LIKE",
     exp.ILike: "ILIKE",
 }
-FUNCTIONS = ("CASE", "IF", "CAST", "COALESCE", "CONCAT", "UPPER", "LOWER", "TRIM")
+FUNCTIONS = ("CASE", "IF", "CAST", "TRY_CAST", "COALESCE", "CONCAT", "UPPER", "LOWER", "TRIM")
 """The functions that statements can call."""
 _TRANSLATIONS: Mapping[type[exp.Expression], Callable[[Translator, exp.Expression], Value]] = {
     exp.Column: Translator._reference,
@@ -581,6 +616,7 @@ _TRANSLATIONS: Mapping[type[exp.Expression], Callable[[Translator, exp.Expressio
     exp.Case: Translator._case,
     exp.If: Translator._if,
     exp.Cast: Translator._cast,
+    exp.TryCast: Translator._cast,  # CAST, TRY_CAST and `::`; exp.Cast is `DATE '2014-09-01'`
     exp.Coalesce: Translator._coalesce,
     exp.Concat: Translator._concat,
     exp.DPipe: Translator._concat,

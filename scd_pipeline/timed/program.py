@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.timed.expressions import Columns, Interval, Resolve, conjuncts
+from scd_pipeline.timed.expressions import Columns, Interval, Resolve, can_fail, conjuncts
 from scd_pipeline.timed.search import Cluster, clusters, search
 from scd_pipeline.timed.statements import Statement
 
@@ -111,6 +111,8 @@ class Program:
         The first statement that hits a row hits its row of the base. Where a condition has a term `column = literal`,
         only this term is tested, in one list for each column: Spark looks a value up in it. Where it has a term that
         only values within an interval meet, such as BETWEEN, all intervals of a column are tested by a binary search.
+        These terms are first, as they cannot fail, and the others are in the order of the statements: a condition that
+        fails for a row is not evaluated if an earlier statement hits the row.
         """
         conditions: list[str] = []
         lookups: dict[str, dict[str, None]] = {}
@@ -125,17 +127,18 @@ class Program:
                 intervals.setdefault(bounded[0], []).extend((each, number) for each in bounded[1])
             else:
                 conditions.append(translator.condition(statement.condition))
+        terms_of_columns = [f"{column} IN ({', '.join(literals)})" for column, literals in lookups.items()]
         for column, each in intervals.items():
-            conditions.append(search(column, clusters(each), partial(_is_within, column)))
-        conditions += [f"{column} IN ({', '.join(literals)})" for column, literals in lookups.items()]
-        branches = "".join(f" WHEN {condition} THEN TRUE" for condition in conditions)
+            terms_of_columns.append(search(column, clusters(each), partial(_is_within, column)))
+        branches = "".join(f" WHEN {condition} THEN TRUE" for condition in [*terms_of_columns, *conditions])
         return f"(CASE{branches} ELSE FALSE END)" if branches else "FALSE"
 
     def _candidates(self) -> str:
         """Return the numbers of the statements that may hit a row, in their order, for a row that one of them may hit.
 
         A statement whose condition reads no column that an earlier one assigns depends on the row of the base alone: it
-        is a candidate if the row is in its interval, or meets its condition. All others are candidates.
+        is a candidate if the row is in its interval, or meets its condition. All others are candidates, and so is one
+        whose condition may fail: an earlier statement may delete the rows for which it does.
         """
         others: list[int] = []
         conditions: list[str] = []
@@ -149,6 +152,8 @@ class Program:
                 others.append(number)
             elif bounded := next(filter(None, map(translator.intervals, conjuncts(condition))), None):
                 intervals.setdefault(bounded[0], []).extend((each, number) for each in bounded[1])
+            elif can_fail(condition):
+                others.append(number)
             else:
                 conditions.append(f"if({translator.condition(condition)}, array({number}), NULL)")
         for column, each in intervals.items():

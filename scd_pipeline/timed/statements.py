@@ -128,6 +128,8 @@ def _statement(
         raise ExpressionError("STATEMENT_SYNTAX", node, reason="DELETE is not followed by FROM")
     require_only(node, *_KINDS[type(node)])
     table = node.this
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        raise ExpressionError("STATEMENT_SYNTAX", node, reason="it does not name a table")
     require_only(table, "this", "db", "catalog", "alias")
     name = ".".join(part.name for part in table.parts)
     qualifiers = (table.name, *([table.alias] if table.alias else []))

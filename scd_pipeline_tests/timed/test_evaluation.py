@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import functions as F
 
 from scd_pipeline.timed.evaluate import FROM, TO, all_rows, hits, last_rows
 from scd_pipeline.timed.program import Program, applied, relevant
@@ -166,6 +168,31 @@ def test_each_statement_sees_the_result_of_those_before_it(spark: SparkSession) 
     program = Program(typed(columns), parsed(log, columns))
     assert collected(last_rows(base, program)) == [{"number": 3, "age": 1}]
     assert hits(base, program) == {1: 1, 2: 1, 3: 1, 4: 0}
+
+
+FAILING = """
+| log                                                                                        | rows              |
+| DELETE FROM t WHERE b = 0; UPDATE t SET a = 9 WHERE 10 / b = 2                             | 9 5 7             |
+| DELETE FROM t WHERE b < 1; UPDATE t SET a = 9 WHERE 10 / b = 2                             | 9 5 7             |
+| DELETE FROM t WHERE NOT b <> 0; UPDATE t SET a = 9 WHERE 10 / b = 2                        | 9 5 7             |
+| UPDATE t SET c = '0' WHERE c = 'n/a'; UPDATE t SET a = 9 WHERE CAST(c AS int) > 5          | 1 0 0, 9 5 7      |
+| UPDATE t SET a = 9 WHERE b <> 0 AND 10 / b = 2                                             | 1 0 n/a, 9 5 7    |
+| DELETE FROM t WHERE c = 'n/a'; UPDATE t SET b = CAST(c AS int), c = b::string              | 2 7 5             |
+| UPDATE t SET b = TRY_CAST(c AS int)                                                        | 1 None n/a, 2 7 7 |
+"""
+"""Conditions that would fail for the first row, `1 0 n/a`, if an earlier statement or condition did not exclude it."""
+
+
+@pytest.mark.parametrize("case", parse(FAILING), ids=lambda case: case["log"])
+def test_a_condition_is_not_evaluated_for_a_row_that_does_not_reach_it(
+    spark: SparkSession, case: dict[str, Any]
+) -> None:
+    base = spark.createDataFrame([(1, 0, "n/a"), (2, 5, "7")], "a int, b int, c string")
+    columns = {"a": "int", "b": "int", "c": "string"}
+    program = Program(typed(columns), parsed(case["log"], columns))
+    rows = sorted(" ".join(map(str, row)) for row in last_rows(base, program).collect())
+    assert ", ".join(rows) == case["rows"]
+    assert all_rows(base, program).where(F.isnull(TO)).count() == len(rows)
 
 
 def test_statements_on_which_no_read_column_depends_are_left_out() -> None:
