@@ -766,6 +766,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "INVALID_TEXT": "a text has no unpaired UTF-16 surrogate",
     "INVALID_TIME_ZONE": "a time zone is a name of the IANA database",
     "INVALID_TYPE": "a type is one of the supported types, and allowed in this position",
+    "LOG_IN_USE": "each timed table has a log of its own",
     "MISSING_VALUE": "a required option or a value is not missing",
     "NAMED_TWICE": "a name occurs once in a list or mapping",
     "NAME_IN_USE": "columns, sources, dimensions and facts have distinct names",

@@ -30,7 +30,6 @@ from scd_pipeline.queries import parse_statement_time
 from scd_pipeline.texts import pluralize
 from scd_pipeline.timed.append import append_statements
 from scd_pipeline.timed.present import StoredPresent, compare_present, store_present
-from scd_pipeline.timed.read import log_path
 from scd_pipeline.timed.statements import Statement
 from scd_pipeline.timed.times import from_millis
 
@@ -198,7 +197,7 @@ class _Cursor:
 
 def _state(table: TimedTable, warehouse: WarehouseResource) -> str:
     """Return a text that differs after each change of log or base."""
-    log = log_path(table)
+    log = table.log_path
     if table.log == "table":
         log = "" if warehouse.schema_name else f"{warehouse.path}/{table.log_table}"
     return "; ".join(map(_fingerprint, (log, table.base.path)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from scd_pipeline.declaration.checks.timed_table import check_timed_table
@@ -14,9 +15,12 @@ from scd_pipeline.declaration.frozen import (
     frozen_mapping,
     set_frozen_fields,
 )
-from scd_pipeline.declaration.source import format_of
+from scd_pipeline.declaration.source import format_of, is_address, without_file_scheme
 from scd_pipeline.declaration.tables import BASE_SUFFIX, PRESENT_SUFFIX, UPDATES_SUFFIX
 from scd_pipeline.declaration.types import DataType, parse_type
+
+_UPDATES = ".updates"
+"""The default name of the file of a log, in the folder of the base. Spark reads no files of such names as data."""
 
 
 @checked_arguments
@@ -121,6 +125,16 @@ class TimedTable:
         set_frozen_fields(self, updates=updates, timezone=timezone, business_key=as_tuple(business_key))
         set_frozen_fields(self, owner=owner, description=description, group=group, origin=origin)
         check_timed_table(self)
+
+    @property
+    def log_path(self) -> str:
+        """The path of the file of its log: the declared one, or `.updates` in the folder of the base."""
+        if self.updates:
+            return self.updates
+        path = self.base.path.rstrip("/")
+        is_folder = Path(without_file_scheme(path)).is_dir() or (is_address(path) and format_of(path) is None)
+        folder = path if is_folder else path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+        return f"{folder.rstrip('/')}/{_UPDATES}"
 
     @property
     def log_table(self) -> str:

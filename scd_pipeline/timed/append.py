@@ -11,7 +11,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.timed.log import LogText
 from scd_pipeline.timed.log_table import append_to_log_table
-from scd_pipeline.timed.read import log_path, read_log, read_state
+from scd_pipeline.timed.read import read_log, read_state
 from scd_pipeline.timed.statements import Statement, parse_log
 from scd_pipeline.timed.times import from_millis
 
@@ -51,7 +51,7 @@ def append_statements(
         log_table = warehouse.table(table.log_table)
         append_to_log_table(log_table, text, millis=millis, author=author, reason=reason, now=now)
     else:
-        _append_to_file(log_path(table), logs, new)
+        _append_to_file(table.log_path, logs, new)
     return [statement for statement in statements if statement.position > len(state.log)]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.declaration.source import format_of, is_address, without_file_scheme
+from scd_pipeline.declaration.source import is_address, without_file_scheme
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.deliveries.files import last_changed
 from scd_pipeline.delta.commits import StoredRead
@@ -26,9 +26,6 @@ from scd_pipeline.timed.log_table import read_log_table
 from scd_pipeline.timed.program import Program, applied, relevant
 from scd_pipeline.timed.statements import Statement, parse_log
 from scd_pipeline.timed.times import from_millis
-
-_UPDATES = ".updates"
-"""The default name of the file of a log, in the folder of the base. Spark reads no files of such names as data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +148,7 @@ def read_log(warehouse: Warehouse, table: TimedTable) -> list[LogText]:
     """
     if table.log == "table":
         return read_log_table(warehouse.table(table.log_table))
-    path = log_path(table)
+    path = table.log_path
     if is_address(path) and path == without_file_scheme(path):
         columns = ("value", F.unix_micros("_metadata.file_modification_time"))
         rows = warehouse.spark.read.text(path, wholetext=True).select(*columns).collect()
@@ -165,13 +162,3 @@ def read_log(warehouse: Warehouse, table: TimedTable) -> list[LogText]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise SourceDataError("LOG_NOT_READABLE", path, reason=reason) from error
-
-
-def log_path(table: TimedTable) -> str:
-    """Return the path of the file of a log: the declared one, or `.updates` in the folder of the base."""
-    if table.updates:
-        return table.updates
-    path = table.base.path.rstrip("/")
-    is_folder = Path(without_file_scheme(path)).is_dir() or (is_address(path) and format_of(path) is None)
-    folder = path if is_folder else path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
-    return f"{folder.rstrip('/')}/{_UPDATES}"

@@ -67,8 +67,12 @@ INVALID: dict[str, list[tuple[str, str]]] = {
     ],
     "timed_table: d\nbase: {path: d.avro, columns: {a: int}}\nbusiness_key: b": [("business_key", "UNKNOWN_NAME")],
     "timed_table: d\nbase: d.avro\nbusiness_key: [a, a]": [("business_key", "NAMED_TWICE")],
-    "timed_table: d\nbase: d.avro\n---\ntimed_table: D\nbase: d.avro": [("timed_table", "NAME_IN_USE")],
-    "timed_table: d\nbase: d.avro\n---\ntimed_table: d_Base\nbase: d.avro": [("timed_table", "NAME_IN_USE")],
+    "timed_table: d\nbase: d.avro\n---\ntimed_table: D\nbase: d/d.avro": [("timed_table", "NAME_IN_USE")],
+    "timed_table: d\nbase: d.avro\n---\ntimed_table: d_Base\nbase: d/d.avro": [("timed_table", "NAME_IN_USE")],
+    "timed_table: d\nbase: d.avro\n---\ntimed_table: e\nbase: ./e.avro": [("updates", "LOG_IN_USE")],
+    "timed_table: d\nbase: d.avro\nupdates: a/log\n---\ntimed_table: e\nbase: d.avro\nupdates: a//log": [
+        ("updates", "LOG_IN_USE")
+    ],
 }
 
 

@@ -192,6 +192,10 @@ key type: type array<int> cannot be in a key; write a type without parts, such a
 begin at a text: born is of type string; declare it as date or timestamp or timestamp_ntz
 scope of a nested attribute: city is of type array<string>, which has no text for a scope; use other columns
 
+# LOG_IN_USE
+two timed tables with one log: the log data/.updates is that of doctors, which is declared at c.yaml:1; name another
+  file for one of them, or write `log: table`
+
 # MISSING_VALUE
 scd missing: is missing; write 0, 1, 2, 3 or 6
 missing without a choice: has no value; write one of reject, not_provided, null, or remove the option
@@ -509,6 +513,8 @@ YAML_TEXTS: dict[str, str] = {
     **{str(case.id): case.values[0] for table in YAML_TABLES for case in cases(table)},
     **{name: text for name, (text, *_) in WHOLE_TEXTS.items()},
     "alias in itself": ALIAS_IN_ITSELF,
+    "two timed tables with one log": "timed_table: doctors\nbase: data/doctors.avro\n---\n"
+    "timed_table: nurses\nbase: data/nurses.avro",
     "role of an unknown dimension": DIMENSION + FACT.replace("dim_player\n", "dim_plaier\n", 1),
     "role without a dimension": DIMENSION + FACT.replace("player: dim_player", "player: {key: player}"),
     "role with fewer columns": DIMENSION + FACT.replace("key: [casino, guest]", "key: guest"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -309,6 +310,20 @@ def _checked(texts: Sequence[_Documents], further: Sequence[_Documents] = ()) ->
             problem = f"its table {same.name} is declared at {same.origin} already"
             error = ValidationError("NAME_IN_USE", table.origin, "timed_table", problem, "choose another name")
             parsed.errors.append(error)
+    parsed.errors += _shared_logs(timed_tables)
     if parsed.errors:
         raise DeclarationError(parsed.errors)
     return Declarations(tuple(dimensions), tuple(facts), tuple(timed_tables))
+
+
+def _shared_logs(timed_tables: Sequence[TimedTable]) -> list[ValidationError]:
+    """Return an error for each timed table whose log is the file of another one, whose statements it would apply."""
+    errors: list[ValidationError] = []
+    first: dict[str, TimedTable] = {}
+    for table in timed_tables:
+        same = table if table.log == "table" else first.setdefault(os.path.normpath(table.log_path), table)
+        if same is not table:
+            problem = f"the log {table.log_path} is that of {same.name}, which is declared at {same.origin}"
+            fix = "name another file for one of them, or write `log: table`"
+            errors.append(ValidationError("LOG_IN_USE", table.origin, "updates", problem, fix))
+    return errors
