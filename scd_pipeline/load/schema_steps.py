@@ -121,8 +121,8 @@ def _comment_steps(
     """Return the steps that show readers of existing tables which columns are retired, where that has changed."""
     before = retirement_times(dimension, StoredDeclaration.from_properties(properties))
     changed = {a.name: a.retired_at for a in dimension.attributes if a.retired_at != before.get(a.name, "")}
-    columns = {dimension.name: existing, dimension.name + dimension.closed_suffix: history}
-    return [step for table, names in columns.items() if names for step in _comments(table, changed)]
+    columns = ((dimension.name, existing), (dimension.name + dimension.closed_suffix, history))
+    return [step for table, names in columns if names for step in _comments(table, changed)]
 
 
 def _comments(table: str, retired_at: Mapping[str, str]) -> list[SchemaStep]:
