@@ -21,6 +21,10 @@ from scd_pipeline.timed.times import to_millis
 
 _COMMENT = "Rows of a timed table at the time of the last commit that replaced them"
 
+_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+"""The format of times; that of Spark ends with milliseconds."""
+_JSON = {"ignoreNullFields": "false", "timestampFormat": _TIME, "timestampNTZFormat": _TIME}
+
 
 @dataclass(frozen=True, slots=True)
 class StoredPresent:
@@ -80,15 +84,17 @@ def store_present(warehouse: Warehouse, table: TimedTable, *, now: datetime, run
 def compare_present(warehouse: Warehouse, table: TimedTable) -> PresentDifferences | None:
     """Return how the stored rows differ from the rows of a read at the same time; None if none are stored.
 
+    If the log was folded up to a later time, the read is at this time: it is the earliest possible one.
+
     Raises:
         SourceDataError: As for a read.
-        UsageError: The log was folded up to a later time.
     """
     version = warehouse.table(table.present_table).newest()
     if version is None or version.commit.stored_read is None:
         return None
-    until = version.commit.stored_read.until
-    expected = read_state(warehouse, table).rows(until)
+    state, until = read_state(warehouse, table), version.commit.stored_read.until
+    until = until if state.fold is None else max(until, state.fold.until)
+    expected = state.rows(until)
     expected_texts, stored_texts = _texts(expected, expected.columns), _texts(version.rows, version.rows.columns)
     missing, additional = expected_texts.exceptAll(stored_texts), stored_texts.exceptAll(expected_texts)
     return PresentDifferences(until, missing.count(), additional.count())
@@ -97,4 +103,4 @@ def compare_present(warehouse: Warehouse, table: TimedTable) -> PresentDifferenc
 def _texts(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Return each row as a text: rows with maps cannot be compared."""
     values: list[Column] = [col(name) for name in columns]
-    return rows.select(F.to_json(F.struct(*values), {"ignoreNullFields": "false"}))
+    return rows.select(F.to_json(F.struct(*values), _JSON))

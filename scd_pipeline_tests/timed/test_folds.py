@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ import pytest
 
 from scd_pipeline import Base, BaseColumn, Pipeline, ScdError, TimedTable
 from scd_pipeline.timed.folded_base import read_folds
+from scd_pipeline.timed.present import PresentDifferences, compare_present, store_present
+from scd_pipeline.timed.times import to_millis
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.timed.files import hashes
 
@@ -251,3 +254,15 @@ def test_a_column_that_is_declared_after_the_fold_has_its_default(
     assert rows_at(pipeline, later, "")[""] == expected
     assert pipeline.fold_log(later, until="2016-01-01", author="Ada") == 1
     assert rows_at(pipeline, later, "raw")["raw"] == expected
+
+
+def test_rows_that_were_stored_before_a_fold_are_compared_with_a_read_at_its_time(
+    pipeline: Pipeline, write: Callable[..., TimedTable]
+) -> None:
+    table = write()
+    store_present(pipeline.warehouse, table, now=datetime(2015, 6, 1, tzinfo=timezone.utc))
+    for until, differing in (("2015-12-01", 0), ("2016-01-01", 2)):
+        pipeline.fold_log(table, until=until, author="Ada")
+        millis = to_millis(datetime.fromisoformat(until), "UTC")
+        expected = PresentDifferences(millis, missing=differing, additional=differing)
+        assert compare_present(pipeline.warehouse, table) == expected
