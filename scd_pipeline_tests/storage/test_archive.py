@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -29,7 +27,7 @@ from scd_pipeline.operations.repair import repair
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import feed, snapshot
-from scd_pipeline_tests.storage.two_tables import Killed, between_the_commits, kill, records
+from scd_pipeline_tests.storage.two_tables import Killed, between_the_commits, kill, reader_in_a_loop, records
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 WHOLE = Dimension(
@@ -288,28 +286,10 @@ def test_a_reader_that_loops_during_a_run_sees_each_version_once(
     loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run waits between its two commits until the reader has read twice, and after them likewise."""
-    seen: list[list[dict[str, Any]]] = []
-    ended = threading.Event()
-
-    def loop() -> None:
-        while not ended.is_set():
-            seen.append(versions(loaded))
-
-    def wait_for_reads() -> None:
-        before, deadline = len(seen), time.monotonic() + 60
-        while len(seen) < before + 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(seen) >= before + 2
-
-    reader = threading.Thread(target=loop)
-    reader.start()
-    try:
+    with reader_in_a_loop(lambda: versions(loaded)) as (seen, wait_for_reads):
         with between_the_commits(wait_for_reads, monkeypatch):
             archive_before(loaded, first_of(4))
         wait_for_reads()
-    finally:
-        ended.set()
-        reader.join()
     assert len(seen) >= 4
     for rows in seen:
         assert_same_rows(ALL_VERSIONS, rows)

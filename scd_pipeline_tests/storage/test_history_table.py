@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -33,7 +32,7 @@ from scd_pipeline.operations.maintenance import RENEWED_AFTER, maintain
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, snapshot
-from scd_pipeline_tests.storage.two_tables import Killed, between_the_commits, kill, records
+from scd_pipeline_tests.storage.two_tables import Killed, between_the_commits, kill, reader_in_a_loop, records
 from scd_pipeline_tests.text_tables import assert_same_rows, parse
 
 SPLIT = replace(CUSTOMER, history_table=True)
@@ -274,28 +273,10 @@ def test_a_reader_that_loops_during_a_load_sees_the_versions_before_it_or_after_
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The load waits between its two commits until the reader has read twice, and after them likewise."""
-    seen: list[list[dict[str, Any]]] = []
-    ended = threading.Event()
-
-    def loop() -> None:
-        while not ended.is_set():
-            seen.append(versions(in_rome))
-
-    def wait_for_reads() -> None:
-        before, deadline = len(seen), time.monotonic() + 60
-        while len(seen) < before + 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(seen) >= before + 2
-
-    reader = threading.Thread(target=loop)
-    reader.start()
-    try:
+    with reader_in_a_loop(lambda: versions(in_rome)) as (seen, wait_for_reads):
         with between_the_commits(wait_for_reads, monkeypatch):
             ingest_and_apply(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
         wait_for_reads()
-    finally:
-        ended.set()
-        reader.join()
     cities = [sorted(row["city"] for row in rows) for rows in seen]
     number_before = cities.count(["Rome"])
     assert number_before >= 2

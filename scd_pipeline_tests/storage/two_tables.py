@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -54,3 +56,34 @@ def between_the_commits(action: Callable[[], None], monkeypatch: pytest.MonkeyPa
         for name in ("append", "replace", "merge"):
             patched.setattr(Table, name, paused(getattr(Table, name)))
         yield
+
+
+@contextmanager
+def reader_in_a_loop(
+    read: Callable[[], list[dict[str, Any]]],
+) -> Iterator[tuple[list[list[dict[str, Any]]], Callable[[], None]]]:
+    """Read again and again in a thread during the block.
+
+    Yields:
+        The results so far, and a function that waits until the reader has read twice more.
+    """
+    seen: list[list[dict[str, Any]]] = []
+    ended = threading.Event()
+
+    def loop() -> None:
+        while not ended.is_set():
+            seen.append(read())
+
+    def wait_for_reads() -> None:
+        before, deadline = len(seen), time.monotonic() + 60
+        while len(seen) < before + 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(seen) >= before + 2
+
+    reader = threading.Thread(target=loop)
+    reader.start()
+    try:
+        yield seen, wait_for_reads
+    finally:
+        ended.set()
+        reader.join()
