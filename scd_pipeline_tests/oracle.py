@@ -79,7 +79,7 @@ class Dim:
     """A dimension's declaration, as far as it matters for history.
 
     `begin`: the fixed start and the limit of the first changes for which it applies. `begin_attr`: the attribute whose
-    value is the start instead (S29).
+    value is the start instead (S29). `row_entities`: whether an entity is a row, or a version of one (S37).
     """
 
     name: str
@@ -93,6 +93,7 @@ class Dim:
     version_state: bool = False
     deleted_at: bool = False
     retire_guard: Guard = Guard()
+    row_entities: bool = False
 
     def of_type(self, *types: int) -> tuple[Attr, ...]:
         return tuple(attr for attr in self.attrs if attr.scd in types)
@@ -102,7 +103,7 @@ class Dim:
 
     @property
     def has_windows(self) -> bool:
-        return bool(self.of_type(2, 6))
+        return self.row_entities or bool(self.of_type(2, 6))
 
 
 @dataclass(frozen=True)

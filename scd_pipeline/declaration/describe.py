@@ -12,7 +12,7 @@ import yaml
 from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
-from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.key import WHOLE_ROW, KeyColumn
 from scd_pipeline.declaration.mirror import MIRROR
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.source import Channel, Column, RetireGuard, Source, format_of
@@ -58,6 +58,8 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def _key(key: tuple[KeyColumn, ...]) -> Any:
+    if any(column.is_row_hash for column in key):
+        return WHOLE_ROW
     if any(column.type != "string" for column in key):
         return {column.name: column.type for column in key}
     return key[0].name if len(key) == 1 else [column.name for column in key]

@@ -15,7 +15,7 @@ from scd_pipeline.declaration.checks.warnings import dimension_warnings
 from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_STATE, ColumnLayout, ColumnName
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
-from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.key import WHOLE_ROW, KeyColumn
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
@@ -37,7 +37,10 @@ DeletedRows: TypeAlias = Literal["keep", "remove", "new_version"]
 class Dimension:
     """The valid declaration of one dimension.
 
-    - `business_key`: a name, names, or names with types; stored as key columns
+    - `business_key`: a name, names, or names with types; stored as key columns. "whole_row" stands for the hash of all
+      attributes of a row: each distinct row is an entity (S37)
+    - `row_version`: whether the business key identifies a version of a row: then its presence opens a window, whatever
+      the types of the attributes are (S37)
     - `attributes`: for each name an Attribute or the number of its SCD type; stored in declared order. "mirror" stands
       for all columns of the source
     - `mirror`: how all columns of the source become attributes; `attributes` then has those declared in addition, or
@@ -112,6 +115,7 @@ class Dimension:
     archive_after_years: int | None = None
     mirror: Mirror | None = None
     former_name: str = ""
+    row_version: bool = False
 
     def __init__(
         self,
@@ -148,6 +152,7 @@ class Dimension:
         archive_after_years: int | None = None,
         mirror: Mirror | None = None,
         former_name: str = "",
+        row_version: bool = False,
     ) -> None:
         if attributes == MIRROR:
             attributes, mirror = (), Mirror() if mirror is None else mirror
@@ -159,7 +164,7 @@ class Dimension:
         end = NULL_OPEN_END if open_end is None else canonical_time(open_end)
         set_frozen_fields(self, key_salt=key_salt, open_end=end, begin=begin, origin=origin)
         set_frozen_fields(self, column_names=frozen_mapping(column_names), profile=profile)
-        set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
+        set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at, row_version=row_version)
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
         set_frozen_fields(self, history_columns=history_columns, archive_after_years=archive_after_years)
@@ -171,6 +176,7 @@ class Dimension:
         set_frozen_fields(self, history_table_properties=property_texts(history_table_properties))
         set_frozen_fields(self, change_types=frozen_mapping(change_types))
         check_dimension(self)
+        set_frozen_fields(self, business_key=self.named_key)
         if self.mirror is not None and self.mirror.attributes is None:
             set_frozen_fields(self, mirror=replace(self.mirror, attributes=self.mirrored_attributes))
 
@@ -178,6 +184,33 @@ class Dimension:
     def key_names(self) -> tuple[str, ...]:
         """The names of the business key's columns."""
         return tuple(column.name for column in self.business_key)
+
+    @property
+    def delivered_key(self) -> tuple[KeyColumn, ...]:
+        """The columns of the business key that are read from deliveries: those whose values are not computed (S37)."""
+        return tuple(column for column in self.business_key if not column.is_row_hash)
+
+    @property
+    def delivered_key_names(self) -> tuple[str, ...]:
+        """The names of the key columns that are read from deliveries."""
+        return tuple(column.name for column in self.delivered_key)
+
+    @property
+    def named_key(self) -> tuple[KeyColumn, ...]:
+        """The business key, in which the hash of a row has the name that the hash of a version would have."""
+        declared = (names.get(ROW_HASH) for names in (self.column_names, PROFILES[self.profile].column_names))
+        name = next((each for each in declared if each), ROW_HASH)
+        return tuple(replace(column, name=name) if column.is_row_hash else column for column in self.business_key)
+
+    @property
+    def is_whole_row(self) -> bool:
+        """Whether the entity is the row itself, which the hash of its attributes identifies (S37)."""
+        return any(column.is_row_hash for column in self.business_key)
+
+    @property
+    def has_row_entities(self) -> bool:
+        """Whether the entity is a row or a version of one: its presence opens a window (S37)."""
+        return self.is_whole_row or self.row_version
 
     @property
     def attribute_names(self) -> tuple[str, ...]:
@@ -248,9 +281,12 @@ class Dimension:
 
     @property
     def has_windows(self) -> bool:
-        """Whether the table has windows: any attribute opens versions (S33), or would as a mirrored one (S36)."""
+        """Whether the table has windows: any attribute opens versions (S33), or would as a mirrored one (S36).
+
+        The presence of a row that is an entity opens a window too (S37).
+        """
         is_mirrored = self.mirror is not None and self.mirror.opens_versions
-        return is_mirrored or any(attribute.opens_versions for attribute in self.attributes)
+        return self.has_row_entities or is_mirrored or any(attribute.opens_versions for attribute in self.attributes)
 
     @property
     def column_layout(self) -> ColumnLayout:
@@ -261,6 +297,8 @@ class Dimension:
         attribute_names = {name.casefold() for name in self.attribute_names}
         if profile.column_names.get(ROW_HASH) in attribute_names and ROW_HASH not in self.column_names:
             del names[ROW_HASH]  # the attribute is the hash of the source
+        if self.is_whole_row:
+            names.pop(ROW_HASH, None)  # the business key is the hash
         if not self.has_deleted_versions:
             names.pop(IS_DELETED, None)
         return ColumnLayout(names, open_end, self.has_windows)
@@ -364,6 +402,8 @@ class Dimension:
 
 def _key_columns(key: Any) -> Any:
     """Return the key columns; anything else unchanged, for the checks to reject."""
+    if key in (WHOLE_ROW, [WHOLE_ROW], (WHOLE_ROW,)):
+        return (KeyColumn(WHOLE_ROW, is_row_hash=True),)
     if isinstance(key, str):
         return (KeyColumn(key),)
     if isinstance(key, Mapping):

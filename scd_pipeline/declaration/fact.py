@@ -310,6 +310,12 @@ def _check_roles(fact: Fact, report: Report) -> None:
     types: dict[str, str] = dict(grain)
     for name, role in fact.roles:
         business_key = role.dimension.business_key
+        if role.dimension.is_whole_row:
+            problem = f"{name} references {role.dimension.name}, whose business key is the hash of a whole row"
+            report(
+                "ROLE_KEY", "dimensions", problem, "declare a business key there that the fact has, or remove the role"
+            )
+            continue
         if len(role.key) != len(business_key):
             keys = ", ".join(role.dimension.key_names)
             report(

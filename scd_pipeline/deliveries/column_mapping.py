@@ -168,7 +168,7 @@ def map_columns(
     delivered = _Delivered(source, types, expressions, RowFields.from_columns(fields))
     columns: dict[str, _TypedColumn] = {}
     missing: dict[str, str] = {}
-    required = {**{name: source.column(name) for name in dimension.key_names}, **channel_columns(channel)}
+    required = {**{name: source.column(name) for name in dimension.delivered_key_names}, **channel_columns(channel)}
     for name, declared in required.items():
         if (column := delivered.column(name, declared)) is None:
             missing[name] = delivered.missing_column(name, declared)
@@ -234,7 +234,7 @@ def former_columns(
     """
     if source.column(attribute.name).expression:
         return ()
-    targets = (*dimension.key_names, *(each.name for each in dimension.source_attributes(source.name)))
+    targets = (*dimension.delivered_key_names, *(each.name for each in dimension.source_attributes(source.name)))
     columns = (*channel.column_names, *(name for target in targets for name in source.column(target).from_))
     used = {name.casefold() for name in columns}
     return tuple(name for name in attribute.former_names if name.casefold() not in used)
@@ -345,7 +345,7 @@ def _unread_columns(
         superseded: The former names of attributes, in lower case, that a delivery has beside the column that is read.
     """
     attributes = [a for a in dimension.source_attributes(source.name) if not a.derived]
-    targets = [*dimension.key_names, *(a.name for a in attributes)]
+    targets = [*dimension.delivered_key_names, *(a.name for a in attributes)]
     former = {name.lower() for a in attributes for name in former_columns(a, source, channel, dimension)}
     unused = unused_columns(names, source, channel, targets)
     return tuple(name for name in unused if name.lower() not in former.difference(superseded))

@@ -56,8 +56,9 @@ from scd_pipeline.deliveries.row_columns import (
 )
 from scd_pipeline.deliveries.row_fields import RowFields, value_text
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
-from scd_pipeline.expressions import any_of, col, key_text, sum_of
+from scd_pipeline.expressions import any_of, col, key_text, sum_of, with_columns
 from scd_pipeline.history.batch import Batch, rank
+from scd_pipeline.history.row_hash import hash_of_values
 
 _OUTSIDE_SCOPE = "outside of the delivery's scope"
 _IF_A_DIMENSION_LACKS = "declare `missing` of the attribute, or `updates` of the feed"
@@ -138,6 +139,7 @@ def conform(
     # as one struct, because Spark derives constraints for each combination of columns with several names.
     delivered = F.struct(*[col(field.name) for field in mapping.fields]).alias(_DELIVERED)
     typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, *record, delivered)
+    typed = with_columns(typed, _row_hash(mapping, dimension))
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _is_key_readable(dimension))
     first_problems = F.when(F.col(_CAST_PROBLEMS) != "", F.col(_CAST_PROBLEMS))
     later_problems = (
@@ -363,7 +365,7 @@ def _columns_to_cast(
     """Return the columns to cast by name: key columns, provided attributes, and columns of the channel."""
     fields, types = mapping.row_fields, {field.name.lower(): field.dataType for field in mapping.fields}
     columns = {}
-    for key in dimension.business_key:
+    for key in dimension.delivered_key:
         required = mapping.required.get(key.name, ())
         columns[key.name] = _CastColumn(
             *mapping.columns[key.name], parse_type(key.type), fields, types, required=required
@@ -407,8 +409,9 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
         result = column.cast(source.timezone)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
         result = _with_failures(name, Cast(column.with_default(value), result.is_bad), mapping)
-        # A delete provides no attribute, so it does not matter what its attributes contain.
-        is_bad = result.is_bad & ~is_deleted if name in mapping.provided else result.is_bad
+        # A delete provides no attribute, so it does not matter what its attributes contain, unless they identify it.
+        is_ignored = name in mapping.provided and not dimension.is_whole_row
+        is_bad = result.is_bad & ~is_deleted if is_ignored else result.is_bad
         if column.is_null_if_bad:
             nulled.append(F.when(is_bad, 1).otherwise(0))
         else:
@@ -507,6 +510,13 @@ def _is_floating(column: _CastColumn) -> Column:
 
 
 # -- Problems of keys, times and scopes
+
+
+def _row_hash(mapping: ColumnMapping, dimension: Dimension) -> dict[str, Column]:
+    """Return the hash of a row, by the name of its key column; NULL if the row has a bad value (S37)."""
+    attributes = [each for each in dimension.attributes if each.name in mapping.provided]
+    names = [column.name for column in dimension.business_key if column.is_row_hash]
+    return {name: F.when(F.col(_CAST_PROBLEMS) == "", hash_of_values(attributes, dimension)) for name in names}
 
 
 def _is_key_readable(dimension: Dimension) -> Column:

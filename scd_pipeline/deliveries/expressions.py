@@ -128,7 +128,10 @@ def _object_type(paths: Iterable[Sequence[str]]) -> T.StructType:
 
 
 def _declared_expressions(source: Source, channel: Snapshot | Feed, dimension: Dimension) -> dict[str, str]:
-    names = (*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if a.is_delivered))
+    names = (
+        *dimension.delivered_key_names,
+        *(a.name for a in dimension.source_attributes(source.name) if a.is_delivered),
+    )
     columns = {**{name: source.column(name) for name in names}, **channel_columns(channel)}
     return {name: column.expression for name, column in columns.items() if column.expression}
 

@@ -23,7 +23,7 @@ def mirrored_columns(
     """
     mirrored = {attribute.name for attribute in dimension.mirrored_attributes if not attribute.retired}
     declared = [attribute.name for attribute in dimension.attributes if attribute.name not in mirrored]
-    targets = [*dimension.key_names, *declared]
+    targets = [*dimension.delivered_key_names, *declared]
     excluded = dimension.technical_columns.union(name.casefold() for name in targets)
     names = unused_columns([field.name for field in fields], source, channel, targets)
     types = {field.name: field.dataType for field in fields if field.name in names}
@@ -37,7 +37,7 @@ def mirrored_columns(
 def has_key(fields: Sequence[T.StructField], source: Source, dimension: Dimension) -> bool:
     """Return whether the columns include one for each key column that is read from a column."""
     names = {field.name.casefold() for field in fields}
-    read = [source.column(name).from_ for name in dimension.key_names]
+    read = [source.column(name).from_ for name in dimension.delivered_key_names]
     return all(any(name.partition(".")[0].casefold() in names for name in from_) for from_ in read if from_)
 
 

@@ -536,7 +536,7 @@ def _analyzed(
 def _declared_columns(source: Source, channel: Snapshot | Feed, dimension: Dimension) -> tuple[StructField, ...]:
     """Return the columns that the declaration names, as text."""
     attributes = [a.name for a in dimension.source_attributes(source.name) if a.is_delivered]
-    read = [source.column(name).from_[:1] for name in (*dimension.key_names, *attributes)]
+    read = [source.column(name).from_[:1] for name in (*dimension.delivered_key_names, *attributes)]
     names = [*(name for each in read for name in each), *(name.partition(".")[0] for name in channel.column_names)]
     return tuple(StructField(name, StringType()) for name in {name.casefold(): name for name in names}.values())
 

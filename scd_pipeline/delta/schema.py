@@ -50,6 +50,7 @@ _STATISTICS_FINGERPRINT, _DECLARED_FINGERPRINT = "scd_pipeline.statistics", "scd
 _COLUMN_OF_FIELD = re.compile(r"`([^`]+)`|([^`.]+)")
 _UNCHANGEABLE_OPTIONS = (
     "key",
+    "row_entity",
     "surrogate_key",
     "key_salt",
     "open_end",
@@ -460,12 +461,12 @@ def with_stored_names(dimension: Dimension, stored: StoredDeclaration | None) ->
 
 
 def _with_hash_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:
-    """Return the declaration with the names of renamed attributes in the hash of a version, if the table has one.
+    """Return the declaration with the names of renamed attributes in the hash of a version or a row, if there is one.
 
     An attribute that the table does not have yet has its first name there, as if it had been loaded before its renaming
     (S14).
     """
-    if dimension.column_layout.name(ROW_HASH) is None:
+    if dimension.column_layout.name(ROW_HASH) is None and not dimension.is_whole_row:
         return dimension
     hash_names = {name: stored.hash_names.get(name, name) for name in stored.attributes} if stored else {}
     attributes = []

@@ -10,6 +10,7 @@ from typing import Any
 from scd_pipeline.declaration import Attribute, Begin, Dimension
 from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnLayout, ColumnName
+from scd_pipeline.declaration.key import WHOLE_ROW
 from scd_pipeline.declaration.tables import closed_suffix
 from scd_pipeline.declaration.types import is_wider, parse_type
 from scd_pipeline.delta.warehouse import Warehouse
@@ -23,6 +24,7 @@ _ADDED_FIELDS = (
     "mirror_opens_versions",
     "retired_at",
     "hash_names",
+    "row_entity",
 )
 """The fields that are stored only if they are not empty: they were added later."""
 
@@ -80,6 +82,7 @@ class StoredDeclaration:
         mirror_opens_versions: Whether a mirrored attribute that the table does not have yet can open versions (S36).
         retired_at: The time since which no delivery provides an attribute, by the names of such attributes.
         hash_names: The names of renamed attributes in the hash of a version, by their present names.
+        row_entity: "whole_row" or "row_version" if the entity is a row or a version of one (S37); otherwise empty.
     """
 
     key: tuple[tuple[str, str], ...]
@@ -100,11 +103,13 @@ class StoredDeclaration:
     mirror_opens_versions: bool = False
     retired_at: Mapping[str, str] = field(default_factory=dict)
     hash_names: Mapping[str, str] = field(default_factory=dict)
+    row_entity: str = ""
 
     @property
     def has_windows(self) -> bool:
         """Whether the table has windows."""
-        return self.mirror_opens_versions or any(each.opens_versions for each in self.attributes.values())
+        opens_versions = any(each.opens_versions for each in self.attributes.values())
+        return bool(self.row_entity) or self.mirror_opens_versions or opens_versions
 
     @property
     def column_layout(self) -> ColumnLayout:
@@ -166,6 +171,7 @@ class StoredDeclaration:
             mirror_opens_versions=dimension.mirror is not None and dimension.mirror.opens_versions,
             retired_at={a.name: a.retired_at for a in dimension.attributes if a.retired_at},
             hash_names={a.name: a.hash_name for a in dimension.attributes if a.hash_name},
+            row_entity=WHOLE_ROW if dimension.is_whole_row else "row_version" if dimension.row_version else "",
         )
 
     @classmethod

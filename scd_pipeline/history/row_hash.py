@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import attribute_types
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import col
 from scd_pipeline.history.lossless import to_text
@@ -19,8 +21,13 @@ def row_hash(dimension: Dimension) -> Column:
     of the values as lossless text, by the first names of the attributes and without NULL: so NULL differs from the
     empty text, and neither a renamed attribute nor one that is NULL in all rows changes a hash.
     """
+    return hash_of_values([each for each in dimension.attributes if each.opens_versions], dimension)
+
+
+def hash_of_values(attributes: Iterable[Attribute], dimension: Dimension) -> Column:
+    """Return the hash of these attributes, as `row_hash`."""
     types = attribute_types(dimension)
-    names = {a.hash_name or a.name: a.name for a in dimension.attributes if a.opens_versions}
+    names = {each.hash_name or each.name: each.name for each in attributes}
     texts = [
         to_text(_without_negative_zero(col(name), types[name]), types[name]).alias(hash_name)
         for hash_name, name in sorted(names.items())

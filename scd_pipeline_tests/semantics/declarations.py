@@ -220,3 +220,35 @@ SHOPPER = declare(
       name: {scd: 1, missing: not_provided}
     """
 )
+
+READING = declare(
+    """
+    dimension: dim_reading
+    business_key: whole_row                # each distinct row is an entity
+    sources:
+      erp:
+        snapshot: {scope: day}
+        feed: {effective_at: time, deletes: "op = 'D'"}
+        bad_row_limit: 0.5
+    attributes:
+      day: {scd: 2, type: date}
+      id: {scd: 2, type: int}
+      name: {scd: 2}
+    """
+)
+
+SENSOR = declare(
+    """
+    dimension: dim_sensor
+    business_key: row_hash
+    row_version: true                      # the source identifies versions of rows
+    sources:
+      erp:
+        snapshot: {}
+        bad_row_limit: 0.5
+    attributes:
+      id: {scd: 1, type: int}
+      place: 1
+      unit: 0
+    """
+)

@@ -36,7 +36,7 @@ class Rule:
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Time": ("S1", "S2", "S3", "S4", "S5"),
     "Attribute types": ("S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S33"),
-    "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35", "S36"),
+    "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35", "S36", "S37"),
     "Audit": ("S21", "S22"),
     "Facts": ("S23", "S24", "S25"),
     "Bad input": ("S26", "S27", "S28"),
@@ -433,6 +433,26 @@ RULES: dict[str, Rule] = {
             "A column whose name or type no attribute can have rejects the delivery, with the column.",
             "The columns of a rejected delivery are no attributes.",
             "A feed with `updates: partial` adds attributes, and retires none.",
+        ),
+    ),
+    "S37": Rule(
+        "Whole rows",
+        """
+        With `business_key: whole_row`, each distinct row is an entity: its presence opens a window, and a snapshot that
+        omits it closes the window. Identical rows of one delivery are one row, and NULL is a value. The business key
+        is the hash of all attributes of the row, in the column `row_hash` unless another name is declared.
+
+        With `row_version: true`, the business key is a column by which the source identifies the version of a row. Its
+        presence opens a window too, so that the other columns need not: of type 0 or 1, they open no versions.
+        """,
+        (
+            "The hash is that of the attributes, in whichever order, without those that are NULL: a column that is "
+            "added and is NULL in all rows changes no row. A value in it changes the row, as does a column that "
+            "disappears.",
+            "A row with a value that cannot be read has no hash: it is a bad row whose key cannot be read, so that its "
+            "snapshot closes no window (S27).",
+            "The retire guard counts a changed row as one that is retired.",
+            "A delete of a feed finds the row with the same values.",
         ),
     ),
     "S34": Rule(

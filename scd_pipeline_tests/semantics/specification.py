@@ -132,6 +132,7 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
         version_state=dimension.has_version_state,
         deleted_at=dimension.deleted_at,
         retire_guard=o.Guard(guard.share, guard.at_least),
+        row_entities=dimension.has_row_entities,
     )
 
 
@@ -197,7 +198,7 @@ class DeliveryTable:
 
     def batches(self, dimension: Dimension) -> Iterator[DeliveredBatch]:
         """The batches in order of their lines."""
-        key = dimension.key_names
+        key = dimension.delivered_key_names or dimension.attribute_names
         names = tuple(name for name in header(self.table) if name not in _BATCH_COLUMNS)
         lines = expected(self.table)
         for (delivery, revision), group in groupby(lines, key=lambda c: (c["delivery"], c.get("revision") or 1)):
@@ -234,7 +235,7 @@ def feed(table: str, source: str = "crm", *, reason: str | None = None) -> Deliv
 
 def _placeholder(cells: Mapping[str, Any], key: Sequence[str]) -> str | None:
     """The placeholder that a line has instead of a key, if any."""
-    return next((text for name in key if (text := cells[name]) in _PLACEHOLDERS), None)
+    return next((text for name in key if (text := cells.get(name)) in _PLACEHOLDERS), None)
 
 
 def expected(table: str) -> list[dict[str, Any]]:
@@ -401,7 +402,9 @@ def _oracle_row(
     deleted = isinstance(channel, Feed) and channel.deletes is not None and row.get("op") == "D"
     bad = o.BAD in (time, sequence, *(() if deleted else values.values())) or (lacks and not deleted)
     return o.Row(
-        tuple(cast(row[key.name], key.type) for key in dimension.business_key),
+        tuple(
+            _whole_row(values) if key.is_row_hash else cast(row[key.name], key.type) for key in dimension.business_key
+        ),
         values,
         "delete" if deleted else "upsert",
         None if time is o.BAD else time,
@@ -410,6 +413,12 @@ def _oracle_row(
         "does not cast" if bad else None,
         cleared,
     )
+
+
+def _whole_row(values: Mapping[str, Any]) -> Any:
+    """S37: the values by which a row is an entity; BAD if one of them cannot be cast."""
+    provided = tuple(sorted((name, value) for name, value in values.items() if value is not None))
+    return o.BAD if any(value is o.BAD for _, value in provided) else provided
 
 
 def _missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:

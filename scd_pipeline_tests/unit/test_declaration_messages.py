@@ -202,7 +202,7 @@ missing without a choice: has no value; write one of reject, not_provided, null,
 former name empty: is empty; give a name or a list of names, or omit it
 no dimension: is missing; give the table's name, such as dim_customer
 no business key: is missing; name the columns that identify an entity
-whole_row: `whole_row`, the row itself as the entity, is not supported yet; name the columns that identify an entity
+whole row without attributes: are missing: a row consists of them; declare the columns of a row, or write mirror
 begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59, or give `column`
 no sources: is missing; declare at least one source, with a snapshot or a feed
 source without channel: has neither a snapshot nor a feed; declare how it delivers, with one or both
@@ -322,6 +322,10 @@ ties by deletes of a snapshot: no row of this snapshot is a delete; write reject
   remove `ties`
 ties by the order of a table: the rows of a table have no order; name a column that orders them in `sequence`, or
   deliver files
+whole row as a row version: the business key is the whole row, whose presence opens a window already; remove it
+whole row of two sources: the dimension has 2 sources, of which none delivers whole rows; name the columns that identify
+  an entity
+whole row in parts: without all of its values, a row cannot be identified; remove it
 expected values without windows: a table without attributes of type 2 or 6 has no versions; remove it
 scope of an attribute that may be missing: a delivery may lack city; write `missing: reject`, or use other columns
 placeholder that opens versions: each delivery would open a version, as it has another value of city; remove the
@@ -391,6 +395,8 @@ begin at a personal column: born is personal, and the start of a history remains
 # PERSONAL_KEY
 personal attribute is key: is personal and in the business key; a key remains after an erasure: choose a key that is
   not personal, or remove `personal`
+whole row with a personal value: is personal, and the business key is a hash of it; a key remains after an erasure: name
+  the columns that identify an entity, or remove `personal`
 personal key: a business key cannot be personal; a key remains after an erasure: choose one that is not personal, and
   write only its type
 

@@ -87,6 +87,15 @@ def test_a_date_is_that_of_the_delivery_whatever_its_time_of_day_is(text: str) -
     assert (column.expression, column.round) == ("_scd.at", True)
 
 
+def test_a_role_cannot_be_a_dimension_of_whole_rows() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        parse_declarations(DIMENSION.replace("{casino: int, player: string}", "whole_row") + FACT)
+    error = caught.value.errors[0]
+    assert (error.location, error.field, error.code) == ("<text>:9", "dimensions", "ROLE_KEY")
+    assert error.problem == "player references dim_player, whose business key is the hash of a whole row"
+    assert error.fix == "declare a business key there that the fact has, or remove the role"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "code"),
     [

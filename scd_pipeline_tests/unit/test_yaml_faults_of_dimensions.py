@@ -44,9 +44,37 @@ SNAPSHOT | business_key: customer_id\n | <nothing>
 SNAPSHOT | customer_id | []
 2 | business_key | MISSING_VALUE
 
-# whole_row
-SNAPSHOT | customer_id | whole_row
-2 | business_key | MISSING_VALUE
+# whole row as a row version
+SNAPSHOT | customer_id | whole_row\nrow_version: true
+3 | row_version | NOT_APPLICABLE
+
+# whole row without attributes
+HISTORY | rc_product_key\nattributes:\n  price: 2 | whole_row\nattributes: {}
+3 | attributes | MISSING_VALUE
+
+# whole row of two sources
+TWO | business_key: customer_id | business_key: whole_row
+2 | business_key | NOT_APPLICABLE
+
+# whole row in parts
+HISTORY | rc_product_key | whole_row\nsources: {shop: {feed: {path: "{date}.json", updates: partial}}}
+3 | sources.shop.feed.updates | NOT_APPLICABLE
+
+# whole row with a personal value
+HISTORY | rc_product_key\nattributes:\n  price: 2 | whole_row\nattributes:\n  price: {scd: 2, personal: true}
+4 | attributes.price | PERSONAL_KEY
+
+# whole row with a hash that a column has
+SNAPSHOT | customer_id | whole_row\ncolumn_names: {row_hash: City}
+10 | attributes.city | NAME_IN_USE
+
+# whole row with a time of its delivery
+HISTORY | rc_product_key | whole_row\nsources: {shop: {feed: {}, columns: {price: {expression: "{{ load_run_id }}"}}}}
+3 | sources.shop.columns.price.expression | NOT_APPLICABLE
+
+# row version as text
+SNAPSHOT | attributes: | row_version: row_hash\nattributes:
+6 | row_version | INVALID_KIND
 
 # business key twice
 SNAPSHOT | customer_id | [customer_id, Customer_ID]

@@ -34,7 +34,6 @@ _MAPPING = "write a mapping of names to SCD types or attributes"
 _OPTIONS_WITHOUT_TYPE = {
     option: kind for option, kind in ATTRIBUTE.items() if option != "type"
 }  # `type` has a separate check
-_WHOLE_ROW = "whole_row"
 
 
 def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
@@ -46,10 +45,6 @@ def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
         fix = "write a name, a list of names, or a mapping of names to types"
         errors.add("INVALID_KIND", "business_key", f"{short_repr(key)} is not a key", fix)
         return ()
-    if [getattr(column, "name", None) for column in key] == [_WHOLE_ROW]:
-        problem = f"`{_WHOLE_ROW}`, the row itself as the entity, is not supported yet"
-        errors.add("MISSING_VALUE", "business_key", problem, "name the columns that identify an entity")
-        return ()
     return tuple(column for column in key if _is_key_column(errors, column))
 
 
@@ -58,7 +53,7 @@ def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
         fix = "write a name, a list of names, or a mapping of names to types"
         errors.add("INVALID_KIND", "business_key", f"{short_repr(column)} is not a key column", fix)
         return False
-    if not _is_name(errors, "business_key", column.name):
+    if not column.is_row_hash and not _is_name(errors, "business_key", column.name):
         return False
     path = f"business_key.{column.name}"
     if _is_type(errors, path, column.type) and not isinstance(parse_type(column.type), (Primitive, Decimal)):

@@ -16,6 +16,7 @@ from scd_pipeline.declaration.checks.collect import NO_VERSIONS, ErrorCollector,
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.mirror import check_mirror, valid_mirror
+from scd_pipeline.declaration.checks.row_entities import check_row_entities
 from scd_pipeline.declaration.checks.source import check_sources
 from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_STATE, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
@@ -101,6 +102,7 @@ def check_dimension(dimension: Dimension) -> None:
     errors.choice("profile", draft.profile, tuple(PROFILES))
     if draft.profile not in PROFILES:
         set_frozen_fields(draft, profile=DEFAULT_PROFILE)
+    set_frozen_fields(draft, business_key=draft.named_key)
     for check in _CHECKS:
         check(errors, draft)
     errors.raise_if_any()
@@ -300,11 +302,11 @@ def _check_source_attributes(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_scopes(errors: ErrorCollector, draft: Dimension) -> None:
-    types = {column.name: column.type for column in draft.business_key}
+    types = {column.name: column.type for column in draft.delivered_key}
     for source in draft.sources:
         field = f"sources.{source.name}.snapshot.scope"
         for name in source.snapshot.scope if source.snapshot else ():
-            if types and name not in types and not errors.has("attributes"):
+            if draft.business_key and name not in types and not errors.has("attributes"):
                 _check_scope_attribute(errors, field, name, source, draft)
             if types.get(name) == "binary":
                 problem = f"{name} is binary, which has no text for a scope"
@@ -317,7 +319,7 @@ def _check_scope_attribute(errors: ErrorCollector, field: str, name: str, source
     attribute, snapshot = next((each for each in own if each.name == name), None), source.snapshot
     if attribute is None:
         problem = f"{short_repr(name)} is neither in the business key nor an attribute of {source.name}"
-        names = (*draft.key_names, *(each.name for each in own))
+        names = (*draft.delivered_key_names, *(each.name for each in own))
         errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, names))
         return
     excluding = [option for option in ("effective_at", "deletes") if snapshot is not None and getattr(snapshot, option)]
@@ -389,7 +391,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
 
 def _check_batch_values(errors: ErrorCollector, field: str, column: Column, name: str, draft: Dimension) -> None:
     """Check that no value that differs from delivery to delivery identifies an entity or opens a version (S13)."""
-    opens = [attribute.name for attribute in draft.attributes if attribute.opens_versions]
+    opens = [attribute.name for attribute in draft.attributes if attribute.opens_versions or draft.is_whole_row]
     if name not in (*draft.key_names, *opens) or not placeholder_names(column.expression or ""):
         return
     problem = f"each delivery would open a version, as it has another value of {name}"
@@ -444,7 +446,7 @@ def _check_column_source(errors: ErrorCollector, field: str, source: Source, nam
 
 
 def _column_types(draft: Dimension) -> dict[str, DataType | None]:
-    texts = {key.name: key.type for key in draft.business_key}
+    texts = {key.name: key.type for key in draft.delivered_key}
     texts |= {attribute.name: attribute.type for attribute in draft.attributes if not attribute.derived}
     return {name: _type_or_none(text) for name, text in texts.items()}
 
@@ -663,6 +665,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_existence,
     _check_attribute_sources,
     check_mirror,
+    check_row_entities,
     _check_source_attributes,
     _check_scopes,
     _check_timed_tables,

@@ -64,7 +64,7 @@ def check_mirror(errors: ErrorCollector, draft: Dimension) -> None:
         if source.attributes is not None:
             problem = "all columns of the source are attributes"
             errors.add("NOT_APPLICABLE", f"sources.{source.name}.attributes", problem, "remove it")
-    meanings = dict.fromkeys(draft.key_names, ("is in the business key", "remove it from one of them"))
+    meanings = dict.fromkeys(draft.delivered_key_names, ("is in the business key", "remove it from one of them"))
     for attribute in draft.attributes:
         fix = f"declare the attribute with `retired: true`, so that {attribute.name} is not read, and remove it here"
         meanings[attribute.name] = ("is an attribute", fix)

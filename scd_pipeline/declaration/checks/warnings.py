@@ -29,13 +29,13 @@ def dimension_warnings(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
 def _one_scd_type(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
     """Return a warning if all attributes have one SCD type, which was probably not chosen for each of them.
 
-    It was if `single_scd_type` states it, if the attributes are mirrored, if all of them are regulated (which leaves no
-    choice), or if there is only one attribute.
+    It was if `single_scd_type` states it, if the attributes are mirrored, if a row is the entity, if all of them are
+    regulated (which leaves no choice), or if there is only one attribute.
     """
     attributes = [attribute for attribute in dimension.attributes if not attribute.retired]
     types = {attribute.scd for attribute in attributes}
     is_regulated = all(dimension.regulated or attribute.regulated for attribute in attributes)
-    is_chosen = dimension.single_scd_type or dimension.mirror is not None
+    is_chosen = dimension.single_scd_type or dimension.mirror is not None or dimension.has_row_entities
     if len(attributes) < 2 or len(types) > 1 or is_regulated or is_chosen:
         return ()
     (scd,) = types

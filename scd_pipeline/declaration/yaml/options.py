@@ -140,6 +140,7 @@ DIMENSION: Options = {
     "dimension": Kind.TEXT,
     "history_of": Kind.TEXT,
     "business_key": Kind.SECTION,
+    "row_version": Kind.FLAG,
     "sources": Kind.SECTION,
     "attributes": Kind.SECTION,
     "mirror": Kind.SECTION,
