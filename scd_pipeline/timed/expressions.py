@@ -214,6 +214,7 @@ class Translator:
         translate = _TRANSLATIONS.get(type(node))
         if translate is None:
             raise unsupported(node)
+        require_only(node, *_ARGUMENTS.get(type(node), ("this", "expression")))
         return translate(self, node)
 
     def lookup(self, node: exp.Expression) -> tuple[str, list[str]] | None:
@@ -280,7 +281,6 @@ class Translator:
         return Value(f"X{sql_literal(str(node.this))}", Kind.BINARY)
 
     def _parenthesis(self, node: exp.Expression) -> Value:
-        require_only(node, "this")
         return self.value(node.this)
 
     def _negative(self, node: exp.Expression) -> Value:
@@ -308,14 +308,12 @@ class Translator:
         return Value(f"(NOT {self._boolean(node.this)})", Kind.BOOLEAN)
 
     def _in(self, node: exp.Expression) -> Value:
-        require_only(node, "this", "expressions")
         if not node.expressions:
             raise ExpressionError("STATEMENT_SYNTAX", node, reason="IN has no values")
         values = self._comparable(node.this, *node.expressions)
         return Value(f"({values[0].text} IN ({', '.join(value.text for value in values[1:])}))", Kind.BOOLEAN)
 
     def _between(self, node: exp.Expression) -> Value:
-        require_only(node, "this", "low", "high")
         value, low, high = self._comparable(node.this, node.args["low"], node.args["high"])
         # Spark evaluates a BETWEEN of hundreds several times slower than these comparisons.
         return Value(f"({value.text} >= {low.text} AND {value.text} <= {high.text})", Kind.BOOLEAN)
@@ -325,7 +323,8 @@ class Translator:
         if pattern.literal is not None and not _is_pattern(pattern.literal, escape):
             reason = "the escape character of LIKE precedes neither %, _ nor itself"
             raise ExpressionError("STATEMENT_SYNTAX", node, reason=reason)
-        operator = f"{value.text} {_OPERATORS[type(node)]} {pattern.text}"
+        negation = "NOT " if node.args.get("negate") else ""
+        operator = f"{value.text} {negation}{_OPERATORS[type(node)]} {pattern.text}"
         return Value(f"({operator} ESCAPE {sql_literal(escape)})", Kind.BOOLEAN)
 
     def _escape(self, node: exp.Expression) -> Value:
@@ -342,7 +341,6 @@ class Translator:
         return Value(f"({self._boolean(node.this)} IS {self.value(node.expression).text})", Kind.BOOLEAN)
 
     def _case(self, node: exp.Expression) -> Value:
-        require_only(node, "this", "ifs", "default")
         branches = [(branch.this, branch.args["true"]) for branch in node.args["ifs"]]
         subject, default = node.this, node.args.get("default")
         if subject is not None:
@@ -354,13 +352,11 @@ class Translator:
         return Value(f"(CASE{whens} ELSE {other.text} END)", _common(results, other))
 
     def _if(self, node: exp.Expression) -> Value:
-        require_only(node, "this", "true", "false")
         return self._case(
             exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
         )
 
     def _cast(self, node: exp.Expression) -> Value:
-        require_only(node, "this", "to", "safe")
         function = "TRY_CAST" if node.args.get("safe") else "CAST"
         try:
             data_type = parse_type(node.args["to"].sql("spark"))
@@ -375,7 +371,6 @@ class Translator:
         return Value(f"{function}({value.text} AS {data_type.ddl()})", kind, data_type)
 
     def _coalesce(self, node: exp.Expression) -> Value:
-        require_only(node, "this", "expressions")
         values = self._alike([node.this, *node.expressions])
         return Value(f"coalesce({', '.join(value.text for value in values)})", _common(values))
 
@@ -384,7 +379,6 @@ class Translator:
         return Value(f"concat({', '.join(self._text(part).text for part in parts)})", Kind.STRING)
 
     def _text_function(self, node: exp.Expression) -> Value:
-        require_only(node, "this")
         return Value(f"{_TEXT_FUNCTIONS[type(node)]}({self._text(node.this).text})", Kind.STRING)
 
     # Kinds
@@ -517,7 +511,7 @@ def _bounds(node: exp.Expression) -> list[_Bounds]:
         return [(each, each) for each in node.expressions]
     if isinstance(node, exp.Between):
         return [(node.args["low"], node.args["high"])]
-    if isinstance(node, exp.Like):
+    if isinstance(node, exp.Like) and not node.args.get("negate"):
         return [_prefix_bounds(node.expression.name)] if node.expression.is_string else []
     if not isinstance(node, (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE)):
         return []
@@ -593,6 +587,24 @@ _OPERATORS: Mapping[type[exp.Expression], str] = {
 }
 FUNCTIONS = ("CASE", "IF", "CAST", "TRY_CAST", "COALESCE", "CONCAT", "UPPER", "LOWER", "TRIM")
 """The functions that statements can call."""
+_ARGUMENTS: Mapping[type[exp.Expression], tuple[str, ...]] = {
+    exp.Column: ("this", "table", "db", "catalog"),
+    exp.Literal: ("this", "is_string"),
+    exp.Div: ("this", "expression", "safe"),
+    exp.In: ("this", "expressions"),
+    exp.Between: ("this", "low", "high"),
+    exp.Like: ("this", "expression", "negate"),
+    exp.ILike: ("this", "expression", "negate"),
+    exp.Case: ("this", "ifs", "default"),
+    exp.If: ("this", "true", "false"),
+    exp.Cast: ("this", "to", "safe"),
+    exp.TryCast: ("this", "to", "safe"),
+    exp.Coalesce: ("this", "expressions"),
+    exp.Concat: ("expressions", "safe"),
+    exp.DPipe: ("this", "expression", "safe"),
+    **dict.fromkeys(_TEXT_FUNCTIONS, ("this",)),
+}
+"""The arguments that a part can have, if they are others than `this` and `expression`."""
 _TRANSLATIONS: Mapping[type[exp.Expression], Callable[[Translator, exp.Expression], Value]] = {
     exp.Column: Translator._reference,
     exp.Dot: Translator._reference,

@@ -95,6 +95,7 @@ EXPRESSIONS = {
         (None, "Martin"),
     ],
     "DELETE FROM doctors WHERE number BETWEEN 2 AND 6 OR first_name = 'Jo'": [(1, "Hartnell")],
+    "DELETE FROM doctors WHERE last_name NOT LIKE 'H%' AND last_name NOT ILIKE 'b%'": [(1, "Hartnell"), (6, "Baker")],
     "DELETE FROM doctors WHERE number <> 6": [(6, "Baker"), (None, "Martin")],
     "DELETE FROM doctors WHERE number IS NOT NULL": [(None, "Martin")],
     "DELETE FROM doctors WHERE NULL": [(1, "Hartnell"), (2, "Troughton"), (6, "Baker"), (None, "Martin")],
