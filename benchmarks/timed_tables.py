@@ -12,6 +12,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -41,17 +42,25 @@ def pattern(number: int, rows: int) -> str:
 
 
 def suffix(number: int, rows: int) -> str:
-    """Return a condition that about ten rows meet, and that is neither a value nor an interval."""
+    """Return a condition on the end of a text, which about ten rows meet."""
     return f"name LIKE '%{number * 7919 % (rows // _HITS):06d}'"
 
 
-KINDS: Mapping[str, tuple[Callable[[int, int], str], ...]] = {
-    "`=`": (equality,),
-    "ranges": (interval,),
-    "`=`, ranges and `LIKE 'text%'`": (equality, interval, pattern),
-    "`LIKE '%text'`": (suffix,),
+def inner_text(number: int, rows: int) -> str:
+    """Return a condition on a text within a text, which about twenty rows meet."""
+    return f"name LIKE '%{number * 7919 % (rows // _HITS):06d}%'"
+
+
+Conditions: TypeAlias = tuple[Callable[[int, int], str], ...]
+KINDS: Mapping[str, tuple[str, Conditions]] = {
+    "`=`": ("city", (equality,)),
+    "ranges": ("city", (interval,)),
+    "`=`, ranges and `LIKE 'text%'` in turn": ("city", (equality, interval, pattern)),
+    "`LIKE '%text'`": ("city", (suffix,)),
+    "`LIKE '%text%'`": ("city", (inner_text,)),
+    "`LIKE 'text%'`, on the column that the statements assign": ("name", (pattern,)),
 }
-"""The conditions of the statements of a log, in turn."""
+"""The column that the statements of a log assign, and their conditions in turn."""
 
 
 def main() -> None:
@@ -71,7 +80,7 @@ def main() -> None:
         reads = {("", 0): _read(pipeline, _table(folder, "raw", ""))}
         for kind in arguments.kinds:
             for count in arguments.statements:
-                log = _log(KINDS[kind], count, arguments.rows)
+                log = _log(*KINDS[kind], count, arguments.rows)
                 reads[kind, count] = _read(pipeline, _table(folder, f"{len(reads)}", log))
         seconds: dict[tuple[str, int], list[float]] = {each: [] for each in reads}
         for number in range(arguments.rounds + 1):
@@ -92,10 +101,10 @@ def _write_base(spark: SparkSession, path: Path, rows: int) -> None:
     spark.range(rows).withColumns(columns).write.parquet(str(path))
 
 
-def _log(conditions: tuple[Callable[[int, int], str], ...], count: int, rows: int) -> str:
-    """Return a log of UPDATE statements whose conditions are of some kinds in turn."""
+def _log(column: str, conditions: Conditions, count: int, rows: int) -> str:
+    """Return a log of UPDATE statements of a column, whose conditions are of some kinds in turn."""
     return "\n".join(
-        f"UPDATE t SET city = 'city {number}' WHERE {conditions[number % len(conditions)](number + 1, rows)};"
+        f"UPDATE t SET {column} = 'new {number}' WHERE {conditions[number % len(conditions)](number + 1, rows)};"
         for number in range(count)
     )
 

@@ -6,6 +6,7 @@ Only what this module lists is translated. The text is built from the parsed tre
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +22,7 @@ from scd_pipeline.errors import DeclarationError
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.instants import to_instant
 from scd_pipeline.texts import did_you_mean
+from scd_pipeline.timed.patterns import LikePattern, is_pattern, parse_pattern
 
 Columns: TypeAlias = Mapping[str, DataType]
 Resolve: TypeAlias = Callable[[str], str]
@@ -59,7 +61,10 @@ _CONVERTIBLE = ({*_NUMBERS, Kind.BOOLEAN}, {Kind.DATE, Kind.TIME})
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBER = re.compile(r"(?P<whole>\d*)(?:\.(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?", re.ASCII)
 _MAX_DIGITS = 38
-_WILDCARD = re.compile(r"[%_\\]")
+_ESCAPE = "\\"
+"""The escape character of a LIKE without ESCAPE."""
+_AFTER = {"\ud7ff": "\ue000", chr(sys.maxunicode): None}
+"""The next characters that do not have the next number: no text has surrogates, and there is no later character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A literal as the bound of an interval: its SQL, and a key that sorts as Spark does, of a number or a text."""
+    """A literal as the bound of an interval: its SQL, and a key that sorts as Spark does."""
 
     text: str
     key: Any
@@ -98,6 +103,23 @@ class Interval:
         """Return the condition that a column is within the interval."""
         bounds = ((">=", self.low), ("<=", self.high))
         return " AND ".join(f"{column} {operator} {bound.text}" for operator, bound in bounds if bound is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A condition that can be true only if a value is in one of some intervals.
+
+    Attributes:
+        column: The column of the value.
+        text: The SQL of the value: of the column, or of the last bytes of its text.
+        intervals: The intervals.
+        sort_key: Returns the key by which the value sorts if the column has a literal.
+    """
+
+    column: str
+    text: str
+    intervals: tuple[Interval, ...]
+    sort_key: Callable[[str], Any]
 
 
 class ExpressionError(Exception):
@@ -218,20 +240,38 @@ class Translator:
         return translate(self, node)
 
     def lookup(self, node: exp.Expression) -> tuple[str, list[str]] | None:
-        """Return the column and the literals of a condition `column = literal` or `column IN (literals)`, else None."""
+        """Return a value and its literals for a condition `column = literal` and alike, else None.
+
+        The condition can be true only if the value is one of the literals. For `column LIKE '%text'`, the value is the
+        end of the column.
+        """
+        suffix = self._suffix(node)
+        if suffix is not None:
+            return suffix.text, [interval.low.text for interval in suffix.intervals if interval.low is not None]
         others = [node.expression] if isinstance(node, exp.EQ) else node.expressions if isinstance(node, exp.In) else []
         if not (others and isinstance(node.this, exp.Column) and self._are_literals(others)):
             return None
         column, *literals = self._comparable(node.this, *others)
         return column.text, [literal.text for literal in literals]
 
-    def intervals(self, node: exp.Expression) -> tuple[str, list[Interval]] | None:
-        """Return the column of a condition, and intervals that have all values for which it can be true, else None."""
-        bounds = [(low, high) for low, high in _bounds(node) if low is not None or high is not None]
-        literals = [bound for pair in bounds for bound in pair if bound is not None]
-        if not (literals and isinstance(node.this, exp.Column) and self._are_literals(literals)):
+    def term(self, node: exp.Expression) -> Term | None:
+        """Return a condition with the intervals that have all values for which it can be true, None without such."""
+        return self._range(node) or self._suffix(node)
+
+    def inner_text(self, node: exp.Expression) -> tuple[str, str] | None:
+        """Return the column of a condition `column LIKE '%text%'`, and the begin of the text, else None."""
+        column, pattern = _like_pattern(node)
+        if not isinstance(column, exp.Column) or pattern.prefix or pattern.suffix or not pattern.inner:
             return None
-        column, *values = self._comparable(node.this, *literals)
+        return self.value(column).text, pattern.inner
+
+    def _range(self, node: exp.Expression) -> Term | None:
+        """Return a condition on the column itself."""
+        compared, pairs = _bounds(node)
+        literals = [bound for pair in pairs for bound in pair if bound is not None]
+        if not (literals and isinstance(compared, exp.Column) and self._are_literals(literals)):
+            return None
+        column, *values = self._comparable(compared, *literals)
         sort_key = _sort_key(column, values)
         if sort_key is None:
             return None
@@ -240,7 +280,22 @@ class Translator:
             value = None if literal is None else self.value(literal)
             return None if value is None else Bound(value.text, sort_key(value.literal or ""))
 
-        return column.text, [Interval(bound(low), bound(high)) for low, high in bounds]
+        intervals = tuple(Interval(bound(low), bound(high)) for low, high in pairs)
+        return Term(self.path(compared)[0], column.text, intervals, sort_key)
+
+    def _suffix(self, node: exp.Expression) -> Term | None:
+        """Return a condition `column LIKE '%text'` on the end of the column.
+
+        The last bytes are compared: the characters of a column may be invalid.
+        """
+        column, pattern = _like_pattern(node)
+        if not isinstance(column, exp.Column) or pattern.prefix or not pattern.suffix:
+            return None
+        suffix = pattern.suffix.encode()
+        end = Bound(f"X'{suffix.hex()}'", suffix)
+        text = f"substring(CAST({self.value(column).text} AS binary), -{len(suffix)})"
+        interval = Interval(end, end)
+        return Term(self.path(column)[0], text, (interval,), lambda literal: literal.encode()[-len(suffix) :])
 
     def _are_literals(self, nodes: Sequence[exp.Expression]) -> bool:
         return all(self.value(node).literal is not None for node in nodes)
@@ -318,9 +373,9 @@ class Translator:
         # Spark evaluates a BETWEEN of hundreds several times slower than these comparisons.
         return Value(f"({value.text} >= {low.text} AND {value.text} <= {high.text})", Kind.BOOLEAN)
 
-    def _like(self, node: exp.Expression, escape: str = "\\") -> Value:
+    def _like(self, node: exp.Expression, escape: str = _ESCAPE) -> Value:
         value, pattern = self._text(node.this), self._text(node.expression)
-        if pattern.literal is not None and not _is_pattern(pattern.literal, escape):
+        if pattern.literal is not None and not is_pattern(pattern.literal, escape):
             reason = "the escape character of LIKE precedes neither %, _ nor itself"
             raise ExpressionError("STATEMENT_SYNTAX", node, reason=reason)
         negation = "NOT " if node.args.get("negate") else ""
@@ -439,12 +494,6 @@ def _can_cast(value: Value, kind: Kind) -> bool:
     return is_any or any({value.kind, kind} <= kinds for kinds in _CONVERTIBLE)
 
 
-def _is_pattern(text: str, escape: str) -> bool:
-    """Return whether Spark reads a text as a pattern of LIKE."""
-    escaped = re.escape(escape)
-    return re.fullmatch(f"(?:{escaped}[%_{escaped}]|[^{escaped}])*", text) is not None
-
-
 def _misfit(value: Value, data_type: DataType) -> str:
     """Return what a value is that does not fit the type of a column; empty if it fits."""
     kind = kind_of(data_type)
@@ -505,26 +554,34 @@ def _sort_key(column: Value, literals: Sequence[Value]) -> Callable[[str], Any] 
 _Bounds: TypeAlias = tuple[exp.Expression | None, exp.Expression | None]
 
 
-def _bounds(node: exp.Expression) -> list[_Bounds]:
-    """Return the literals between which a value is for which a comparison can be true; none if it is another one."""
+def _bounds(node: exp.Expression) -> tuple[exp.Expression | None, list[_Bounds]]:
+    """Return what a condition compares, and the literals between which it can be true; none if it is another one."""
+    column, pattern = _like_pattern(node)
+    if column is not None:
+        return column, [_prefix_bounds(pattern.prefix)] if pattern.prefix else []
     if isinstance(node, exp.In):
-        return [(each, each) for each in node.expressions]
+        return node.this, [(each, each) for each in node.expressions]
     if isinstance(node, exp.Between):
-        return [(node.args["low"], node.args["high"])]
-    if isinstance(node, exp.Like) and not node.args.get("negate"):
-        return [_prefix_bounds(node.expression.name)] if node.expression.is_string else []
+        return node.this, [(node.args["low"], node.args["high"])]
     if not isinstance(node, (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE)):
-        return []
+        return None, []
     is_low, is_high = not isinstance(node, (exp.LT, exp.LTE)), not isinstance(node, (exp.GT, exp.GTE))
-    return [(node.expression if is_low else None, node.expression if is_high else None)]
+    return node.this, [(node.expression if is_low else None, node.expression if is_high else None)]
 
 
-def _prefix_bounds(pattern: str) -> _Bounds:
-    """Return the first and a later text that begin as all texts do that match a pattern; None without such a prefix."""
-    prefix = _WILDCARD.split(pattern, maxsplit=1)[0]
-    if not prefix or not prefix[-1].isascii() or prefix[-1] == "\x7f":
-        return None, None
-    return exp.Literal.string(prefix), exp.Literal.string(prefix[:-1] + chr(ord(prefix[-1]) + 1))
+def _like_pattern(node: exp.Expression) -> tuple[exp.Expression | None, LikePattern]:
+    """Return what a LIKE compares with a literal, and its pattern; None and an empty one for another condition."""
+    like, escape = (node.this, node.expression.name) if isinstance(node, exp.Escape) else (node, _ESCAPE)
+    if not isinstance(like, exp.Like) or like.args.get("negate") or not like.expression.is_string:
+        return None, LikePattern("", "", "")
+    return like.this, parse_pattern(like.expression.name, escape)
+
+
+def _prefix_bounds(prefix: str) -> _Bounds:
+    """Return the first text with a prefix, and a later one than all with it; None if there is no such character."""
+    following = _AFTER.get(prefix[-1], chr(min(ord(prefix[-1]) + 1, sys.maxunicode)))
+    high = None if following is None else exp.Literal.string(prefix[:-1] + following)
+    return exp.Literal.string(prefix), high
 
 
 def can_fail(condition: exp.Expression) -> bool:
@@ -535,7 +592,17 @@ def can_fail(condition: exp.Expression) -> bool:
 
 def conjuncts(condition: exp.Expression) -> list[exp.Expression]:
     """Return the conditions that a condition combines by AND, or itself."""
-    return list(_terms(condition)) if isinstance(condition, exp.And) else [condition]
+    terms: list[exp.Expression] = []
+    pending = [condition]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Paren):
+            pending.append(node.this)
+        elif isinstance(node, exp.And):
+            pending += [node.expression, node.this]
+        else:
+            terms.append(node)
+    return terms
 
 
 def _terms(node: exp.Expression) -> Iterator[exp.Expression]:

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.timed.expressions import Columns, Interval, Resolve, can_fail, conjuncts
-from scd_pipeline.timed.search import Cluster, clusters, search
+from scd_pipeline.timed.candidates import Candidates, may_hit
+from scd_pipeline.timed.expressions import Columns, Resolve
 from scd_pipeline.timed.statements import Statement
 
 PREFIX = "_scd_"
 """How the names of fields and variables of the expression begin, which no column of a base may have."""
 EXISTS, LAST = f"{PREFIX}exists", f"{PREFIX}last"
 """The fields of a state: whether the row exists, and the number of the last statement that hit it, 0 for none."""
-_STATE, _NUMBER, _TRACE, _NEXT = (f"{PREFIX}{name}" for name in ("state", "number", "trace", "next"))
+_STATE, _NUMBER, _TRACE, _NEXT, _COUNT = (f"{PREFIX}{name}" for name in ("state", "number", "trace", "next", "count"))
 
 
 def applied(statements: Sequence[Statement], millis: int) -> list[Statement]:
@@ -64,7 +64,7 @@ class Program:
         """Return the state of a row after all statements; NULL if none of them hits the row."""
         state = f"coalesce(if({_STATE}.{EXISTS}, {self._steps()}, NULL), {_STATE})"
         last = self._aggregate(self._first_state(), f"({_STATE}, {_NUMBER}) -> {state}")
-        return f"if({self._may_hit()}, {last}, NULL)"
+        return f"if({may_hit(self.statements)}, {last}, NULL)"
 
     def all_states(self) -> str:
         """Return an array of the states of a row: of the base, and after each statement that hits it, in order."""
@@ -73,10 +73,10 @@ class Program:
         with_last = f"transform(array(element_at({_TRACE}, -1)), {_STATE} -> {steps})"
         trace = f"element_at(transform({with_last}, {_NEXT} -> {following}), 1)"
         first = f"array({self._first_state()})"
-        return f"if({self._may_hit()}, {self._aggregate(first, f'({_TRACE}, {_NUMBER}) -> {trace}')}, {first})"
+        return f"if({may_hit(self.statements)}, {self._aggregate(first, f'({_TRACE}, {_NUMBER}) -> {trace}')}, {first})"
 
     def _aggregate(self, start: str, merge: str) -> str:
-        return f"aggregate({self._candidates()}, {start}, {merge})"
+        return f"aggregate({Candidates(self.statements, _COUNT).numbers()}, {start}, {merge})"
 
     def _first_state(self) -> str:
         values = {field: quote_name(column) for column, field in self.assigned.items()}
@@ -104,71 +104,6 @@ class Program:
         changed = _struct({**values, EXISTS: exists, LAST: str(number)})
         condition = "TRUE" if statement.condition is None else translator.condition(statement.condition)
         return f"if({condition}, {changed}, NULL)"
-
-    def _may_hit(self) -> str:
-        """Return a condition on the row of the base; if it is not true, no statement hits the row.
-
-        The first statement that hits a row hits its row of the base. Where a condition has a term `column = literal`,
-        only this term is tested, in one list for each column: Spark looks a value up in it. Where it has a term that
-        only values within an interval meet, such as BETWEEN, all intervals of a column are tested by a binary search.
-        These terms are first, as they cannot fail, and the others are in the order of the statements: a condition that
-        fails for a row is not evaluated if an earlier statement hits the row.
-        """
-        conditions: list[str] = []
-        lookups: dict[str, dict[str, None]] = {}
-        intervals: dict[str, list[tuple[Interval, int]]] = {}
-        for number, statement in enumerate(self.statements, start=1):
-            if statement.condition is None:
-                return "TRUE"
-            translator, terms = statement.translator(quote_name), conjuncts(statement.condition)
-            if lookup := next(filter(None, map(translator.lookup, terms)), None):
-                lookups.setdefault(lookup[0], {}).update(dict.fromkeys(lookup[1]))
-            elif bounded := next(filter(None, map(translator.intervals, terms)), None):
-                intervals.setdefault(bounded[0], []).extend((each, number) for each in bounded[1])
-            else:
-                conditions.append(translator.condition(statement.condition))
-        terms_of_columns = [f"{column} IN ({', '.join(literals)})" for column, literals in lookups.items()]
-        for column, each in intervals.items():
-            terms_of_columns.append(search(column, clusters(each), partial(_is_within, column)))
-        branches = "".join(f" WHEN {condition} THEN TRUE" for condition in [*terms_of_columns, *conditions])
-        return f"(CASE{branches} ELSE FALSE END)" if branches else "FALSE"
-
-    def _candidates(self) -> str:
-        """Return the numbers of the statements that may hit a row, in their order, for a row that one of them may hit.
-
-        A statement whose condition reads no column that an earlier one assigns depends on the row of the base alone: it
-        is a candidate if the row is in its interval, or meets its condition. All others are candidates, and so is one
-        whose condition may fail: an earlier statement may delete the rows for which it does.
-        """
-        others: list[int] = []
-        conditions: list[str] = []
-        intervals: dict[str, list[tuple[Interval, int]]] = {}
-        assigned: set[str] = set()
-        for number, statement in enumerate(self.statements, start=1):
-            condition, translator = statement.condition, statement.translator(quote_name)
-            is_of_base = condition is not None and assigned.isdisjoint(statement.references(condition))
-            assigned |= set(statement.assignments or ())
-            if condition is None or not is_of_base:
-                others.append(number)
-            elif bounded := next(filter(None, map(translator.intervals, conjuncts(condition))), None):
-                intervals.setdefault(bounded[0], []).extend((each, number) for each in bounded[1])
-            elif can_fail(condition):
-                others.append(number)
-            else:
-                conditions.append(f"if({translator.condition(condition)}, array({number}), NULL)")
-        for column, each in intervals.items():
-            conditions.append(search(column, clusters(each), partial(_numbers_within, column)))
-        lists = [*conditions, f"CAST(array({', '.join(map(str, others))}) AS array<int>)"]
-        return f"array_sort(array_distinct(flatten(array_compact(array({', '.join(lists)})))))"
-
-
-def _is_within(column: str, cluster: Cluster) -> str:
-    return f"({cluster.interval.contains(column)})"
-
-
-def _numbers_within(column: str, cluster: Cluster) -> str:
-    numbers = ", ".join(map(str, dict.fromkeys(cluster.numbers)))
-    return f"if({cluster.interval.contains(column)}, array({numbers}), NULL)"
 
 
 def _struct(values: dict[str, str]) -> str:

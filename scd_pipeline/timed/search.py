@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scd_pipeline.timed.expressions import Interval
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Intervals that overlap, as one, and the numbers of their statements."""
+    """Intervals that overlap, as one, and the numbers of their statements in order."""
 
     interval: Interval
     numbers: tuple[int, ...]
 
 
 def clusters(intervals: Iterable[tuple[Interval, int]]) -> list[Cluster]:
-    """Return disjoint clusters of intervals, each with the number of its statement, in order of their values."""
+    """Return disjoint clusters of intervals, each with the numbers of their statements, in order of the values."""
     ordered = sorted(intervals, key=lambda each: (each[0].low is not None, each[0].low and each[0].low.key))
     merged: list[Cluster] = []
     for interval, number in ordered:
@@ -26,14 +28,14 @@ def clusters(intervals: Iterable[tuple[Interval, int]]) -> list[Cluster]:
         else:
             last = merged.pop()
             merged.append(Cluster(_union(last.interval, interval), (*last.numbers, number)))
-    return merged
+    return [Cluster(each.interval, tuple(sorted(set(each.numbers)))) for each in merged]
 
 
-def search(column: str, ordered: Sequence[Cluster], result: Callable[[Cluster], str]) -> str:
-    """Return an expression that finds the cluster that may have the value of a column, by a binary search.
+def search(value: str, ordered: Sequence[Cluster], result: Callable[[Cluster], str]) -> str:
+    """Return an expression that finds the cluster that may have a value, by a binary search.
 
     Args:
-        column: The SQL of the column.
+        value: The SQL of the value.
         ordered: At least one cluster, as `clusters` returns them.
         result: Returns the result for a cluster.
     """
@@ -41,8 +43,18 @@ def search(column: str, ordered: Sequence[Cluster], result: Callable[[Cluster], 
     first = ordered[middle].interval.low
     if not middle or first is None:
         return result(ordered[middle])
-    left, right = search(column, ordered[:middle], result), search(column, ordered[middle:], result)
-    return f"if({column} < {first.text}, {left}, {right})"
+    left, right = search(value, ordered[:middle], result), search(value, ordered[middle:], result)
+    return f"if({value} < {first.text}, {left}, {right})"
+
+
+def cluster_at(ordered: Sequence[Cluster], key: Any) -> Cluster | None:
+    """Return the cluster that may have the value of a key, None if none has it."""
+    bounds = [each.interval.low.key for each in ordered if each.interval.low is not None]
+    index = bisect_right(bounds, key) + len(ordered) - len(bounds) - 1
+    if index < 0:
+        return None
+    high = ordered[index].interval.high
+    return ordered[index] if high is None or key <= high.key else None
 
 
 def _is_after(interval: Interval, other: Interval) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
+from scd_pipeline.timed import candidates
 from scd_pipeline.timed.evaluate import FROM, TO, all_rows, hits, last_rows
 from scd_pipeline.timed.program import Program, applied, relevant
 from scd_pipeline_tests.text_tables import parse, same_rows
@@ -30,6 +32,9 @@ BASE = """
 | 3    | 5    | NULL       |
 | NULL | 2    | it's       |
 | 2    | 4    | ''         |
+| 5    | 0    | Zoë        |
+| 0    | 1    | ë𝄞om       |
+| 5    | 5    | 100%_on    |
 """
 
 
@@ -99,7 +104,32 @@ sums = st.one_of(
         numbers,
     ),
 )
-texts = st.one_of(st.just(column("first name")), st.sampled_from([None, "", "Tom", "it's", "T--x;"]).map(constant))
+texts = st.one_of(
+    st.just(column("first name")),
+    st.sampled_from([None, "", "Tom", "it's", "T--x;", "Zoë", "ë𝄞", "5%"]).map(constant),
+)
+
+
+def like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
+    """Return whether texts match a pattern of LIKE."""
+    parts = re.findall(f"(?s){re.escape(escape)}(.)|(.)", pattern)
+    wildcards = {"%": ".*", "_": "."}
+    regex = "".join(re.escape(escaped) if escaped else wildcards.get(each, re.escape(each)) for escaped, each in parts)
+    return lambda text: re.fullmatch(f"(?s){regex}", text) is not None
+
+
+def likes(patterns: Sequence[str], escape: str = "\\") -> st.SearchStrategy[Expression]:
+    """Return conditions with LIKE and NOT LIKE."""
+    suffix = "" if escape == "\\" else f" ESCAPE '{escape}'"
+
+    def condition(text: Expression, pattern: str, is_negated: bool) -> Expression:
+        literal, matches = constant(pattern.replace("\\", "\\\\")).text, like(pattern, escape)
+        operator = "NOT LIKE" if is_negated else "LIKE"
+        return combine(f"{{}} {operator} {literal}{suffix}", lambda value: matches(value) != is_negated, text)
+
+    return st.builds(condition, texts, st.sampled_from(patterns), st.booleans())
+
+
 comparisons = st.one_of(
     st.builds(lambda x, y: combine("{} = {}", int.__eq__, x, y), sums, sums),
     st.builds(lambda x, y: combine("{} < {}", int.__lt__, x, y), sums, sums),
@@ -110,7 +140,9 @@ comparisons = st.one_of(
     st.builds(lambda x: combine("{} BETWEEN -1 AND 1.5", lambda v: -1 <= v <= 1.5, x), sums),
     st.builds(lambda x: combine("{} >= 2", lambda v: v >= 2, x), sums),
     st.builds(lambda x: combine("{} > 'S'", lambda v: v > "S", x), texts),
-    st.builds(lambda x: combine("{} LIKE 'T%'", lambda v: v.startswith("T"), x), texts),
+    likes(["T%", "Zoë%", "ë%", "%om", "%ë", "%𝄞om", "%o%", "%𝄞%", "_o_", "T%m", "%o_n", "%", "", "Tom"]),
+    likes([r"%0\%%", r"%\_on", r"\%", r"%\\"]),
+    likes(["%0!%%", "%!%!_on", "!%", "%!!"], escape="!"),
 )
 conditions = st.recursive(
     comparisons,
@@ -136,8 +168,14 @@ def rows_at(changes: list[Change], millis: int, rows: list[Row]) -> list[Row]:
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-@given(changes=logs)
-def test_spark_evaluates_statements_as_plain_python_does(spark: SparkSession, changes: list[Change]) -> None:
+@given(changes=logs, most=st.sampled_from([1, 10]))
+def test_spark_evaluates_statements_as_plain_python_does(spark: SparkSession, changes: list[Change], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "_MOST", most)
+        compare_with_plain_python(spark, changes)
+
+
+def compare_with_plain_python(spark: SparkSession, changes: list[Change]) -> None:
     base = spark.createDataFrame([tuple(row.values()) for row in parse(BASE)], DDL)
     statements = parsed("\n".join(change.text for change in changes), COLUMNS)
     program = Program(typed(COLUMNS), applied(statements, 2))
@@ -222,7 +260,12 @@ CONDITIONS = """
 | a BETWEEN -5 AND 5.5            | (`a` >= (- 5) AND `a` <= 5.5)                                                 |
 | b > a AND a < 5                 | (`a` <= 5)                                                                    |
 | `first name` LIKE 'Tom%'        | (`first name` >= 'Tom' AND `first name` <= 'Ton')                             |
-| `first name` LIKE '%Tom'        | (`first name` LIKE '%Tom' ESCAPE '\\\\')                                      |
+| `first name` LIKE '%Tom'        | substring(CAST(`first name` AS binary), -3) IN (X'546f6d')                    |
+| `first name` LIKE '_!%é' ESCAPE '!' | substring(CAST(`first name` AS binary), -3) IN (X'25c3a9')                |
+| `first name` LIKE 'Zoë%m'       | (`first name` >= 'Zoë' AND `first name` <= 'Zoì')                             |
+| `first name` LIKE '%a_bc%'      | `first name` RLIKE '\\\\x{62}\\\\x{63}'                                       |
+| `first name` NOT LIKE 'Tom%'    | (`first name` NOT LIKE 'Tom%' ESCAPE '\\\\')                                  |
+| (b > a) AND (a < 5)             | (`a` <= 5)                                                                    |
 """
 """The condition on a row of the base that is tested for a statement."""
 
@@ -256,6 +299,35 @@ def test_overlapping_intervals_are_one_and_the_others_are_searched() -> None:
     text = Program(typed(COLUMNS), parsed(log, COLUMNS)).last_state()
     search = "if(`a` < 9, (`a` >= 1 AND `a` <= 5), if(`a` < 20, (`a` >= 9 AND `a` <= 11), (`a` >= 20 AND `a` <= 22)))"
     assert f"WHEN {search} THEN TRUE" in text
+
+
+CANDIDATES = """
+| log                                                                               | listed with the first |
+| UPDATE t SET b = 1 WHERE a = 1; UPDATE t SET b = 1 WHERE a = 2                    | 1                     |
+| UPDATE t SET a = 2 WHERE a = 1; UPDATE t SET b = 1 WHERE a = 2                    | 1, 2                  |
+| UPDATE t SET a = 2 WHERE a = 1; UPDATE t SET b = 1 WHERE a BETWEEN 3 AND 9        | 1                     |
+| UPDATE t SET a = 2 WHERE a = 1; UPDATE t SET a = 5 WHERE a = 2; DELETE FROM t WHERE a > 4 AND a <= 5 | 1, 2, 3 |
+| UPDATE t SET a = NULL WHERE a = 1; UPDATE t SET b = 1 WHERE a > 3                 | 1                     |
+| UPDATE t SET a = a + 1 WHERE a = 1; UPDATE t SET b = 1 WHERE a = 7                | 1, 2                  |
+| UPDATE t SET c = 'ab' WHERE a = 1; DELETE FROM t WHERE c LIKE '%b'                | 1, 2                  |
+| UPDATE t SET c = 'ab' WHERE a = 1; DELETE FROM t WHERE c LIKE '%ö'                | 1                     |
+| UPDATE t SET c = 'ab' WHERE a = 1; DELETE FROM t WHERE c LIKE 'a%' AND a IN (3)   | 1                     |
+"""
+"""The statements that are candidates for a row with `a = 1`."""
+
+
+@pytest.mark.parametrize("case", parse(CANDIDATES), ids=lambda case: case["log"])
+def test_a_candidate_brings_the_statements_that_depend_on_it(case: dict[str, Any]) -> None:
+    columns = {"a": "int", "b": "int", "c": "string"}
+    text = candidates.Candidates(parsed(case["log"], columns), "n").numbers()
+    assert f"if(`a` >= 1 AND `a` <= 1, array({case['listed with the first']}), NULL)" in text
+
+
+def test_a_candidate_on_which_many_depend_brings_all_later_ones() -> None:
+    log = "".join(f"UPDATE t SET a = {i + 1} WHERE a = {i};" for i in range(20))
+    text = candidates.Candidates(parsed(log, COLUMNS), "n").numbers()
+    assert "if(`a` >= 1 AND `a` <= 1, concat(array(2), sequence(2, n)), NULL)" in text
+    assert "if(`a` >= 18 AND `a` <= 18, array(19, 20), NULL)" in text
 
 
 def test_ten_thousand_statements_are_one_expression_of_bounded_depth() -> None:
