@@ -138,7 +138,7 @@ def run_dagster() -> None:
     ("session_kind", "commands"),
     [
         pytest.param("server", "load plan status check dagster", marks=pytest.mark.slow(60)),
-        ("embedded", "load rows"),
+        pytest.param("embedded", "load rows", marks=pytest.mark.slow(60)),
     ],
 )
 def test_planted_values_are_not_written(
