@@ -69,6 +69,7 @@ def as_in_production(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> It
         spark.conf.unset(name) if setting is None else spark.conf.set(name, setting)
 
 
+@pytest.mark.slow(30)
 def test_many_records_are_loaded_by_generated_code_in_several_partitions(
     as_in_production: SparkSession, warehouse: Path
 ) -> None:
