@@ -113,6 +113,7 @@ def test_reads_from_the_fold_on_are_equal_and_earlier_ones_rejected(
         pipeline.sql(at.format("2014-01-01"), timed_tables=[table]).collect()
 
 
+@pytest.mark.slow(10)
 @requirement("V25")
 def test_a_log_is_folded_again_and_nothing_is_written_without_statements(
     pipeline: Pipeline, write: Callable[..., TimedTable]
@@ -243,6 +244,7 @@ def test_a_table_that_no_fold_wrote_is_not_overwritten(pipeline: Pipeline, write
     assert pipeline.read(table).count() == 2
 
 
+@pytest.mark.slow(6)
 def test_a_column_that_is_declared_after_the_fold_has_its_default(
     pipeline: Pipeline, write: Callable[..., TimedTable]
 ) -> None:
@@ -256,6 +258,7 @@ def test_a_column_that_is_declared_after_the_fold_has_its_default(
     assert rows_at(pipeline, later, "raw")["raw"] == expected
 
 
+@pytest.mark.slow(10)
 def test_rows_that_were_stored_before_a_fold_are_compared_with_a_read_at_its_time(
     pipeline: Pipeline, write: Callable[..., TimedTable]
 ) -> None:

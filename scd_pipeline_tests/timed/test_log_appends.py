@@ -89,7 +89,7 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("log", ["file", "table"])
+@pytest.mark.parametrize("log", ["file", pytest.param("table", marks=pytest.mark.slow(8))])
 def test_an_invalid_statement_is_not_appended(
     spark: SparkSession, warehouse: Path, tmp_path: Path, doctors: Callable[[str], TimedTable], log: str
 ) -> None:
