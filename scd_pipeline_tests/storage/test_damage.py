@@ -120,7 +120,9 @@ DAMAGES: dict[str, tuple[Callable[[Warehouse, Path], None], type[LoadError], str
 }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow(6)] * ("restored" in name)) for name in DAMAGES]
+)
 def test_a_load_is_rejected_before_it_writes(sound: Warehouse, recreated_log: Path, name: str) -> None:
     damage, error, message = DAMAGES[name]
     damage(sound, recreated_log)
