@@ -485,7 +485,7 @@ def test_with_ties_first_row_the_first_row_of_a_snapshot_has_precedence() -> Cas
 
 
 @rule("S5", "S34")
-@case
+@long_case
 def test_with_ties_last_row_the_row_order_is_part_of_the_content_of_a_batch() -> Case:
     """A batch with another last row has other content; an equal row order among tied rows is a retry."""
     return Case(

@@ -19,6 +19,7 @@ from scd_pipeline_tests.semantics.specification import (
     case,
     declare,
     feed,
+    long_case,
     oracle_batch,
     requirement,
     rule,
@@ -344,7 +345,7 @@ BRANCH = declare(
 
 @requirement("H17")
 @rule("S20")
-@case
+@long_case
 def test_a_late_delivery_provides_an_attribute_under_a_former_name() -> Case:
     """It opens no version. If it has the current name too, this one counts, and the former one is undeclared."""
     return Case(
