@@ -33,9 +33,6 @@ from scd_pipeline_tests.scenarios import (
 )
 from scd_pipeline_tests.text_tables import assert_same_rows
 
-SEEDS = range(400)
-SCENARIOS = tuple(random_scenario(seed) for seed in SEEDS)
-SAMPLE = SCENARIOS[::4]
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 
 
@@ -56,9 +53,20 @@ def _rows(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 @cache
+def _scenarios() -> tuple[Scenario, ...]:
+    """The scenarios, which are not built where no test of this file runs."""
+    return tuple(map(random_scenario, range(400)))
+
+
+def _sample() -> tuple[Scenario, ...]:
+    """A quarter of the scenarios."""
+    return _scenarios()[::4]
+
+
+@cache
 def _scenarios_with_rows() -> list[tuple[Scenario, list[dict[str, Any]]]]:
     """Some scenarios with their rows."""
-    return [(scenario, _rows(scenario)) for scenario in SAMPLE]
+    return [(scenario, _rows(scenario)) for scenario in _sample()]
 
 
 # ------------------------------------------------------------------------- scenarios
@@ -66,12 +74,12 @@ def _scenarios_with_rows() -> list[tuple[Scenario, list[dict[str, Any]]]]:
 
 def test_every_feature_occurs() -> None:
     """Each in at least 5 % of the scenarios."""
-    rare = {name: share for name, share in feature_report(SCENARIOS).items() if share < 0.05}
+    rare = {name: share for name, share in feature_report(_scenarios()).items() if share < 0.05}
     assert not rare
 
 
 def test_scenarios_are_small() -> None:
-    for scenario in SCENARIOS:
+    for scenario in _scenarios():
         assert 4 <= len(scenario.batches) <= 8
         assert len({batch.id for batch in scenario.batches}) == len(scenario.batches)
         keys = {row.key for batch in scenario.batches for row in batch.rows if row.readable}
@@ -79,7 +87,7 @@ def test_scenarios_are_small() -> None:
 
 
 def test_a_seed_gives_the_same_scenario() -> None:
-    assert repr([random_scenario(seed) for seed in range(12)]) == repr(list(SCENARIOS[:12]))
+    assert repr([random_scenario(seed) for seed in range(12)]) == repr(list(_scenarios()[:12]))
 
 
 def test_features_can_be_chosen() -> None:
@@ -91,13 +99,13 @@ def test_features_can_be_chosen() -> None:
 
 
 def test_every_batch_is_delivered() -> None:
-    for scenario in SCENARIOS:
+    for scenario in _scenarios():
         assert set(scenario.phases[0]) | set(scenario.phases[1]) == set(range(len(scenario.batches)))
         assert not set(scenario.phases[0]) & set(scenario.phases[1])
 
 
 def test_batches_deliver_only_columns_declared_at_that_time() -> None:
-    for scenario in SCENARIOS:
+    for scenario in _scenarios():
         for dim, batches in ((scenario.shape.first, scenario.first), (scenario.dim, scenario.second)):
             for batch in batches:
                 declared = {attr.name for attr in dim.attrs if attr.source == batch.source}
@@ -106,7 +114,7 @@ def test_batches_deliver_only_columns_declared_at_that_time() -> None:
 
 
 def test_only_optional_columns_are_missing() -> None:
-    for scenario in SCENARIOS:
+    for scenario in _scenarios():
         for batch in scenario.second:
             source = scenario.dim.source(batch.source)
             declared = {attr.name for attr in scenario.dim.attrs if attr.source == batch.source}
@@ -115,7 +123,7 @@ def test_only_optional_columns_are_missing() -> None:
 
 
 def test_batches_follow_their_channels() -> None:
-    for scenario in SCENARIOS:
+    for scenario in _scenarios():
         channels = {(c.source, c.kind): c for c in scenario.shape.channels}
         for batch in scenario.batches:
             channel = channels[batch.source, batch.channel]
@@ -128,7 +136,7 @@ def test_a_shrunk_scenario_is_minimal() -> None:
     def fails(scenario: Scenario) -> bool:
         return any(row.get("version") == 2 for row in _rows(scenario))
 
-    small = shrunk(SCENARIOS[0], fails)
+    small = shrunk(_scenarios()[0], fails)
     assert fails(small)
     assert not any(fails(scenario) for scenario in smaller(small))
     assert sum(len(batch.rows) for batch in small.batches) <= 3
@@ -175,7 +183,7 @@ def test_a_scenario_with_full_snapshots_has_the_same_rows() -> None:
 
 
 def test_records_have_the_columns_of_their_delivery() -> None:
-    for scenario in SCENARIOS:
+    for scenario in _scenarios():
         for batch in scenario.batches:
             columns = set(physical_columns(batch, scenario.shape.types))
             records = rows_as_records(batch, scenario.shape.types)
@@ -223,7 +231,7 @@ def test_rendered(value: Any, kind: str, text: Any) -> None:
 @pytest.mark.parametrize("start", range(4))
 def test_convergence(start: int) -> None:
     """S14: any order and any duplicates give the same rows."""
-    for scenario in SCENARIOS[start::20]:
+    for scenario in _scenarios()[start::20]:
         expected, rng = _rows(scenario), random.Random(start)
         for _ in range(3):
             assert_same_rows(expected, o.oracle(scenario.dim, _shuffled(scenario, rng)))
@@ -276,7 +284,7 @@ def test_adjacent_versions_differ() -> None:
 
 def test_the_version_in_force_has_the_values_provided_last() -> None:
     """S2, S8, S18, S30: the version in force at a time has the last values provided up to that time."""
-    for scenario in SAMPLE:
+    for scenario in _sample():
         dim = replace(scenario.dim, begin=None, begin_attr=None)
         versions = _by_key(dim, o.oracle(dim, scenario.batches))
         change_records = [

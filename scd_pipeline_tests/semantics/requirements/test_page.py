@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from scd_pipeline_tests.semantics.listed_tests import ListedTest
 from scd_pipeline_tests.semantics.requirements.page import PAGE, collect_tests, render_page
 from scd_pipeline_tests.semantics.requirements.rows import NO_TABLE, ROWS, SECTIONS
 
-TESTS = collect_tests()
-TESTED_IN_EACH_BUILD = {number for test in TESTS for number in test.numbers if not test.is_slow}
-TESTED_ON_TABLES = {number for test in TESTS for number in test.numbers if not test.is_slow and test.has_session}
+
+@pytest.fixture(scope="module")
+def tests() -> list[ListedTest]:
+    """The tests that claim rows."""
+    return collect_tests()
 
 
 def test_the_page_of_requirements_is_up_to_date() -> None:
@@ -28,23 +31,24 @@ def test_every_row_is_in_one_section() -> None:
 
 
 @pytest.mark.parametrize("number", ROWS)
-def test_each_row_has_a_test_that_is_not_slow(number: str) -> None:
-    assert number in TESTED_IN_EACH_BUILD
+def test_each_row_has_a_test_that_is_not_slow(tests: list[ListedTest], number: str) -> None:
+    assert [test.name for test in tests if number in test.numbers and not test.is_slow] != []
 
 
-def test_each_row_has_such_a_test_on_tables_or_a_reason_why_not() -> None:
+def test_each_row_has_such_a_test_on_tables_or_a_reason_why_not(tests: list[ListedTest]) -> None:
     """A test without a session compares declarations or functions, and shows nothing about stored rows."""
-    assert set(ROWS) - TESTED_ON_TABLES == set(NO_TABLE)
+    on_tables = {number for test in tests for number in test.numbers if not test.is_slow and test.has_session}
+    assert set(ROWS) - on_tables == set(NO_TABLE)
 
 
-def test_fixtures_of_fixtures_are_known() -> None:
-    sessions = {test.name: test.has_session for test in TESTS}
+def test_fixtures_of_fixtures_are_known(tests: list[ListedTest]) -> None:
+    sessions = {test.name: test.has_session for test in tests}
     assert sessions["test_two_current_versions_are_reported_and_their_repair_is_audited"], "played, _played, spark"
     assert sessions["test_a_version_ends_exactly_where_the_next_one_starts"], "a case"
     assert not sessions["test_a_declaration_with_one_type_for_all_attributes_is_reported"]
 
 
-def test_a_test_claims_at_most_three_rows_that_exist() -> None:
-    for test in TESTS:
+def test_a_test_claims_at_most_three_rows_that_exist(tests: list[ListedTest]) -> None:
+    for test in tests:
         assert len(test.numbers) <= 3, test.name
         assert set(test.numbers) <= set(ROWS), test.name
