@@ -14,9 +14,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from examples.arrivals import FAULTS, Arrivals, Batch, known_faults
-from scd_pipeline import Declarations, Dimension, Fact, LoadResult, Pipeline, ScdError, read_declarations
+from scd_pipeline import Declarations, Dimension, Fact, LandingTable, LoadResult, Pipeline, ScdError, read_declarations
 from scd_pipeline.cli.render import table
 from scd_pipeline.cli.rows import collect
+from scd_pipeline.declaration import DeclaredTable
 from scd_pipeline.frames import checkpoint
 from scd_pipeline.load.session_settings import INTERPRETED
 
@@ -147,9 +148,9 @@ class Demonstration:
         self.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
         self._load(pipeline, declared.tables)
 
-    def _load(self, pipeline: Pipeline, tables: Sequence[Dimension | Fact]) -> None:
-        """Load all new deliveries of some tables, two at a time, dimensions before facts."""
-        for kind in (Dimension, Fact):
+    def _load(self, pipeline: Pipeline, tables: Sequence[DeclaredTable]) -> None:
+        """Load all new deliveries of some tables, two at a time, dimensions before other tables."""
+        for kind in (Dimension, Fact, LandingTable):
             with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
                 selected = [table for table in tables if isinstance(table, kind)]
                 for table, result in zip(selected, threads.map(pipeline.load, selected), strict=True):

@@ -705,8 +705,9 @@ CONDITIONS: Mapping[str, Condition] = {
         "write it as '2024-01-31' or '2024-01-31 23:59:59+01:00'; without a zone it is UTC",
     ),
     "NOT_A_DECLARATION": Condition(
-        "{value} is not a declaration; expected a Dimension or a Fact",
-        "read it from YAML with read_declarations(path), or create it with Dimension(...) or Fact(...)",
+        "{value} is not a declaration; expected a Dimension, a Fact or a LandingTable",
+        "read it from YAML with read_declarations(path), or create it with Dimension(...), Fact(...) or "
+        "LandingTable(...)",
     ),
     "NOT_A_TIMED_TABLE": Condition(
         "{value} is not a timed table; expected a TimedTable",
@@ -717,7 +718,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "read it from YAML with read_dimension(path), or create it with Dimension(...)",
     ),
     "NOT_A_TABLE_NAME": Condition(
-        "{value} is not a table; expected a Dimension, a Fact or the name of one", "write it as 'dim_customer'"
+        "{value} is not a table; expected a Dimension, a Fact, a LandingTable or the name of one",
+        "write it as 'dim_customer'",
     ),
     "NOT_A_SPARK_FRAME": Condition(
         "they are of type {type}; expected a Spark DataFrame",
@@ -766,6 +768,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "INVALID_TEXT": "a text has no unpaired UTF-16 surrogate",
     "INVALID_TIME_ZONE": "a time zone is a name of the IANA database",
     "INVALID_TYPE": "a type is one of the supported types, and allowed in this position",
+    "LANDING_SOURCE": "a landing table has one source, with the channel that its disposition and keys need",
     "LOG_IN_USE": "each timed table has a log of its own",
     "MISSING_VALUE": "a required option or a value is not missing",
     "NAMED_TWICE": "a name occurs once in a list or mapping",

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scd_pipeline import queries
-from scd_pipeline.declaration import Dimension, Fact, TimedTable
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, TimedTable
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import Discovery, select
@@ -125,7 +125,7 @@ class Pipeline:
 
     def load(
         self,
-        table: Dimension | Fact,
+        table: DeclaredTable,
         deliveries: Deliveries | None = None,
         *,
         name: str | int | date | None = None,
@@ -192,7 +192,7 @@ class Pipeline:
 
     def plan(
         self,
-        table: Dimension | Fact,
+        table: DeclaredTable,
         deliveries: Deliveries | None = None,
         *,
         name: str | int | date | None = None,
@@ -216,22 +216,22 @@ class Pipeline:
         declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
         return plan(self.warehouse, declared, selected.deliveries, warnings=selected.warnings)
 
-    def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[Dimension | Fact, Discovery]:
+    def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[DeclaredTable, Discovery]:
         """Return the declaration and the deliveries that the arguments of `load` and `plan` mean."""
         declared = _require_declaration(table)
         return declared, _select(declared, deliveries, _Description(*description), self.warehouse)
 
     # Queries of one table
 
-    def current(self, table: Dimension | Fact | str) -> DataFrame:
+    def current(self, table: DeclaredTable | str) -> DataFrame:
         """Return the current version of each entity that exists in a table, or the rows of a fact."""
         return queries.current(self.warehouse, _query_target(table))
 
-    def history(self, table: Dimension | Fact | str) -> DataFrame:
+    def history(self, table: DeclaredTable | str) -> DataFrame:
         """Return every version of every entity in a table; `effective_to` is NULL in a current version."""
         return queries.history(self.warehouse, _query_target(table))
 
-    def as_of(self, table: Dimension | Fact | str, time: Time, *, known_at: Time | None = None) -> DataFrame:
+    def as_of(self, table: DeclaredTable | str, time: Time, *, known_at: Time | None = None) -> DataFrame:
         """Return the versions in force at a time.
 
         Args:
@@ -250,11 +250,11 @@ class Pipeline:
         """Return the transitions of a dimension: what changed, when, by which delivery, and when it was recorded."""
         return queries.audit(self.warehouse, _query_target(dimension))
 
-    def batches(self, table: Dimension | Fact | str) -> DataFrame:
+    def batches(self, table: DeclaredTable | str) -> DataFrame:
         """Return every revision of every delivery that a table has accepted, with its state and its counts of rows."""
         return queries.batches(self.warehouse, _query_target(table))
 
-    def quarantine(self, table: Dimension | Fact | str) -> DataFrame:
+    def quarantine(self, table: DeclaredTable | str) -> DataFrame:
         """Return the bad rows of all deliveries of a table, each with its reason and its content as JSON."""
         return queries.quarantine(self.warehouse, _query_target(table))
 
@@ -439,7 +439,7 @@ class Pipeline:
 
     # Operations
 
-    def check(self, *tables: Dimension | Fact) -> tuple[check.CheckResult, ...]:
+    def check(self, *tables: DeclaredTable) -> tuple[check.CheckResult, ...]:
         """Check all invariants of dimensions and facts.
 
         Args:
@@ -538,7 +538,7 @@ class Pipeline:
             queries.create_views(self.warehouse, [dimension.name], on_failure=_log.warning)
         return result
 
-    def status(self, *tables: Dimension | Fact, now: Time | None = None, plan_pending: bool = False) -> status.Status:
+    def status(self, *tables: DeclaredTable, now: Time | None = None, plan_pending: bool = False) -> status.Status:
         """Report the last and the pending deliveries of each source, and how far each table is behind.
 
         Args:
@@ -599,8 +599,8 @@ def _log_warnings(warnings: Iterable[DeclarationWarning | LoadWarning]) -> None:
         _log.warning("%s", warning)
 
 
-def _require_declaration(table: Any) -> Dimension | Fact:
-    if not isinstance(table, (Dimension, Fact)):
+def _require_declaration(table: Any) -> DeclaredTable:
+    if not isinstance(table, DeclaredTable):
         raise UsageError("NOT_A_DECLARATION", "table", value=short_repr(table))
     return table
 
@@ -612,10 +612,10 @@ def _require_timed(table: Any) -> TimedTable:
 
 
 def _query_target(table: Any) -> Dimension | str:
-    """Return the dimension, a fact as one, or a name of either."""
+    """Return the dimension, a fact or a landing table as one, or the name of any."""
     if isinstance(table, str) and is_table_name(table):
         return table
-    if not isinstance(table, (Dimension, Fact)):
+    if not isinstance(table, DeclaredTable):
         raise UsageError("NOT_A_TABLE_NAME", "table", value=short_repr(table))
     return as_dimension(table)
 
@@ -669,7 +669,7 @@ class _Description:
         return [name for name, value in values.items() if value is not None]
 
 
-def _select(table: Dimension | Fact, passed: Any, described: _Description, warehouse: Warehouse) -> Discovery:
+def _select(table: DeclaredTable, passed: Any, described: _Description, warehouse: Warehouse) -> Discovery:
     """Return the deliveries that the arguments of a load mean.
 
     Raises:
@@ -691,7 +691,7 @@ def _select(table: Dimension | Fact, passed: Any, described: _Description, wareh
     return Discovery(list(deliveries))
 
 
-def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> Delivery:
+def _delivery(table: DeclaredTable, rows: Any, described: _Description) -> Delivery:
     """Return the delivery of these rows.
 
     Raises:

@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.render import FORMATS, Output, resolve_format
-from scd_pipeline.declaration import Declarations, Dimension, Fact, TimedTable, read_declarations
+from scd_pipeline.declaration import Declarations, DeclaredTable, Dimension, Fact, TimedTable, read_declarations
 from scd_pipeline.declaration.source import is_address
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import DeclarationError, ScdError, SetupError, UsageError
@@ -123,7 +123,7 @@ class Settings:
         schema, schemas = self.environment.schema, self.environment.schemas
         return Warehouse(spark, self.warehouse_path, schema=schema, schemas=schemas, declared=declared)
 
-    def declared_tables(self, requested: str | None = None) -> list[Dimension | Fact]:
+    def declared_tables(self, requested: str | None = None) -> list[DeclaredTable]:
         """Return the declared dimensions, and then the facts, that an argument names: all of them for None.
 
         Args:

@@ -13,8 +13,8 @@ from scd_pipeline.cli.console import error, progress, report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
 from scd_pipeline.cli.render import Output, print_table
 from scd_pipeline.cli.rows import Rows, collect, of_kind
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.errors import OVERRIDABLE_RULES
 from scd_pipeline.exit_codes import ExitCode
 from scd_pipeline.texts import pluralize
@@ -128,7 +128,7 @@ def load(
     return ExitCode.REJECTED if is_rejected else ExitCode.DONE
 
 
-def print_declaration_warnings(declared: Sequence[Dimension | Fact]) -> None:
+def print_declaration_warnings(declared: Sequence[DeclaredTable]) -> None:
     """Print what is valid in the declarations, but rarely intended."""
     for dimension in (item for item in declared if isinstance(item, Dimension)):
         for warning in dimension.warnings:
@@ -251,15 +251,15 @@ def _record(table: str, key: str, batch: BatchResult) -> tuple[object, ...]:
     return (table, key, batch.outcome, *counts, *problems, batch.code or None, batch.problem or None)
 
 
-def _partition_keys(item: Dimension | Fact, deliveries: Sequence[Delivery]) -> list[str]:
+def _partition_keys(item: DeclaredTable, deliveries: Sequence[Delivery]) -> list[str]:
     from scd_pipeline.deliveries.partitions import partition_key
 
     return [partition_key(delivery, as_dimension(item)) for delivery in deliveries]
 
 
 def _select_deliveries(
-    declared: Sequence[Dimension | Fact], warehouse: Warehouse, names: Sequence[str], allow: Sequence[str]
-) -> list[tuple[Dimension | Fact, Discovery]]:
+    declared: Sequence[DeclaredTable], warehouse: Warehouse, names: Sequence[str], allow: Sequence[str]
+) -> list[tuple[DeclaredTable, Discovery]]:
     """Return the declared tables, each with its deliveries; if deliveries are named, only the tables that have any.
 
     Raises:

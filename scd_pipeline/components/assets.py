@@ -14,8 +14,8 @@ from scd_pipeline.components.load_checks import LoadChecks
 from scd_pipeline.components.load_step import load_step
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import LoadReport
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.retry import Retry
@@ -27,7 +27,7 @@ _EXAMPLES = 8
 
 
 def table_assets(
-    table: Dimension | Fact,
+    table: DeclaredTable,
     *,
     facts: Sequence[Fact] = (),
     freshness: dg.FreshnessPolicy | None = None,
@@ -96,9 +96,7 @@ def table_assets(
     return load_step(table, _specs(table, row_dimension, freshness), load, checks=checks, attempts=retry.attempts)
 
 
-def _specs(
-    table: Dimension | Fact, row_dimension: Dimension, freshness: dg.FreshnessPolicy | None
-) -> list[dg.AssetSpec]:
+def _specs(table: DeclaredTable, row_dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> list[dg.AssetSpec]:
     shared: dict[str, Any] = {
         "group_name": table.group or ("facts" if isinstance(table, Fact) else "dimensions"),
         "kinds": {"spark", "deltalake"},
@@ -113,8 +111,8 @@ def _specs(
         deps += [dg.AssetDep(dimension.name, partition_mapping=mapping) for dimension in table.dimensions]
         description, metadata = definition_metadata.fact_description(table), definition_metadata.fact_table(table)
     else:
-        description = definition_metadata.table_description(table)
-        metadata = definition_metadata.dimension_table(table)
+        description = definition_metadata.table_description(row_dimension)
+        metadata = definition_metadata.dimension_table(row_dimension)
     specs = [
         dg.AssetSpec(
             log,
@@ -126,10 +124,10 @@ def _specs(
         ),
         dg.AssetSpec(name, deps=deps, description=description, metadata=metadata, freshness_policy=freshness, **shared),
     ]
-    if isinstance(table, Dimension):
+    if row_dimension.has_audit:
         audit: dict[str, Any] = {
-            "description": definition_metadata.audit_description(table),
-            "metadata": definition_metadata.audit_table(table),
+            "description": definition_metadata.audit_description(row_dimension),
+            "metadata": definition_metadata.audit_table(row_dimension),
         }
         specs.append(dg.AssetSpec(name + AUDIT_SUFFIX, deps=[dg.AssetDep(name), *upstream], **audit, **shared))
     return specs

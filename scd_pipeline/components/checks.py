@@ -16,7 +16,7 @@ from scd_pipeline.components.check_results import alert_of_failed_checks, check_
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.rejections import deliveries_result
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration import DeclaredTable
 from scd_pipeline.invariants.check_descriptions import DELIVERIES_ACCEPTED
 from scd_pipeline.operations.check import check_names, check_table, checks_of_loads
 from scd_pipeline.operations.dagster_names import check_job_name, dagster_name, pool_name
@@ -25,7 +25,7 @@ Condition = dg.AutomationCondition[dg.AssetCheckKey]
 
 
 def table_checks(
-    declared: Dimension | Fact, *, docs_url: str = "", condition: Condition | None = None
+    declared: DeclaredTable, *, docs_url: str = "", condition: Condition | None = None
 ) -> dg.AssetChecksDefinition:
     """Return the checks of a dimension's table, change log and audit, or of a fact's keys against its dimensions.
 

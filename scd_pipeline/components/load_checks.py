@@ -18,7 +18,7 @@ from scd_pipeline.components.check_results import alert_of_failed_checks, as_eva
 from scd_pipeline.components.dagster_internals import last_evaluated_check, planned_checks, report_check
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.rejections import deliveries_result
-from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration import DeclaredTable
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.invariants.check_descriptions import DELIVERIES_ACCEPTED, SOURCES_ARE_ON_TIME
@@ -40,7 +40,7 @@ class LoadChecks:
         docs_url: Address of the docs, to which the results link.
     """
 
-    declared: Dimension | Fact
+    declared: DeclaredTable
     limits: OverdueLimits | None = None
     docs_url: str = ""
 

@@ -27,8 +27,8 @@ from scd_pipeline.components.partition_events import (
 )
 from scd_pipeline.components.partitions import delivery_partitions, has_everything
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
@@ -57,7 +57,7 @@ class LoadConfig(dg.Config):
 
 
 def load_step(
-    declared: Dimension | Fact,
+    declared: DeclaredTable,
     specs: Sequence[dg.AssetSpec],
     load: LoadTables,
     *,
@@ -114,7 +114,7 @@ class _PartitionedLoad:
 
 def _load_and_record(
     context: dg.AssetExecutionContext,
-    declared: Dimension | Fact,
+    declared: DeclaredTable,
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
@@ -177,7 +177,7 @@ def _fails(batch: BatchResult, *, is_requested: bool) -> bool:
 
 def _load(
     context: dg.AssetExecutionContext,
-    declared: Dimension | Fact,
+    declared: DeclaredTable,
     requested: set[str],
     config: LoadConfig,
     warehouse: WarehouseResource,

@@ -17,8 +17,8 @@ from pydantic import Field
 from scd_pipeline.components.dagster_internals import finished_backfills
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.operations.dagster_names import dagster_name, maintenance_job_name, maintenance_op_name, pool_name
@@ -45,7 +45,7 @@ class MaintenanceConfig(dg.Config):
     )
 
 
-def maintenance_job(table: Dimension | Fact, facts: Sequence[Fact] = ()) -> dg.JobDefinition:
+def maintenance_job(table: DeclaredTable, facts: Sequence[Fact] = ()) -> dg.JobDefinition:
     """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads.
 
     Args:

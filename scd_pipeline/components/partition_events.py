@@ -12,7 +12,7 @@ from scd_pipeline.components import load_metadata
 from scd_pipeline.components.dagster_internals import plan_materialization, recorded_partitions
 from scd_pipeline.components.failures import fix_in_dagster
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
-from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration import DeclaredTable, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
@@ -26,7 +26,7 @@ Batches = Mapping["str | None", "BatchResult | None"]
 class LoadReport:
     """The result of a load with the metadata of its assets, by the suffix of each table."""
 
-    declared: Dimension | Fact
+    declared: DeclaredTable
     warehouse: Warehouse
     """The warehouse that the load wrote to."""
     result: LoadResult

@@ -12,8 +12,8 @@ from functools import partial
 import dagster as dg
 
 from scd_pipeline.components.dagster_internals import partitions_observed_last
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
@@ -32,7 +32,7 @@ REASON_NAMES = ("code", "problem", "fix")
 
 
 def deliveries_result(
-    instance: dg.DagsterInstance, warehouse: Warehouse, declared: Dimension | Fact
+    instance: dg.DagsterInstance, warehouse: Warehouse, declared: DeclaredTable
 ) -> dg.AssetCheckResult:
     """Return the result of the check that no available delivery is rejected.
 

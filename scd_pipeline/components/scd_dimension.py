@@ -24,8 +24,8 @@ from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.components.timed_tables import timed_table_asset, timed_table_check, timed_table_sensor
-from scd_pipeline.declaration import Declarations, Dimension, Fact, TimedTable, read_declarations
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import Declarations, DeclaredTable, Dimension, Fact, TimedTable, read_declarations
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.dagster_names import archive_op_name, check_job_name, dagster_name
 
@@ -189,7 +189,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
 
     def _table_definitions(
         self,
-        table: Dimension | Fact,
+        table: DeclaredTable,
         assets: dg.AssetsDefinition,
         checks: Sequence[dg.AssetChecksDefinition],
         facts: Sequence[Fact],

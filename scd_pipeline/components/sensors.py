@@ -14,8 +14,8 @@ from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import ROW_ACTION_COUNTS
 from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.deliveries.discovery import declaration_folder, list_files
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 from scd_pipeline.operations.dagster_names import RUN_KEY_TAG, rekey_sensor_name
@@ -23,7 +23,7 @@ from scd_pipeline.operations.dagster_names import RUN_KEY_TAG, rekey_sensor_name
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 300, 3600
 
 
-def partitions_sensor(name: str, tables: Sequence[Dimension | Fact]) -> dg.SensorDefinition:
+def partitions_sensor(name: str, tables: Sequence[DeclaredTable]) -> dg.SensorDefinition:
     """Return the sensor that adds the partitions of all deliveries and of each available file to each table.
 
     Dagster's UI can materialize and backfill only partitions that exist, and a new instance has none. This sensor is on

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration import DeclaredTable
 from scd_pipeline.operations.status import SourceStatus, Status, TableStatus, status
 from scd_pipeline.texts import first_names
 
@@ -28,7 +28,7 @@ class StatusConfig(dg.Config):
     )
 
 
-def status_asset(declared: Sequence[Dimension | Fact], *, name: str = "scd_status") -> dg.AssetsDefinition:
+def status_asset(declared: Sequence[DeclaredTable], *, name: str = "scd_status") -> dg.AssetsDefinition:
     """Return the asset whose metadata reports last and pending deliveries per source, and the lag per table."""
 
     @dg.asset(

@@ -1,13 +1,15 @@
-"""Declarations of dimensions and facts: immutable, typed and valid; they do not need Spark."""
+"""Declarations of dimensions, facts and landing tables: immutable, typed and valid; they do not need Spark."""
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
+from scd_pipeline.declaration.declared import DeclaredTable
 from scd_pipeline.declaration.describe import describe
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.history import history_of
 from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.landing_table import LandingTable
 from scd_pipeline.declaration.mirror import Mirror
 from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.timed_table import Base, BaseColumn, TimedTable
@@ -34,11 +36,13 @@ __all__ = [
     "DataType",
     "Decimal",
     "Declarations",
+    "DeclaredTable",
     "Dimension",
     "ExpectedValue",
     "Fact",
     "Feed",
     "KeyColumn",
+    "LandingTable",
     "Map",
     "Mirror",
     "Primitive",

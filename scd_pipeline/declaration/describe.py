@@ -58,7 +58,7 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def _key(key: tuple[KeyColumn, ...]) -> Any:
-    if any(column.is_row_hash for column in key):
+    if any(column.derived is not None for column in key):
         return WHOLE_ROW
     if any(column.type != "string" for column in key):
         return {column.name: column.type for column in key}

@@ -16,6 +16,7 @@ from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import WHOLE_ROW, KeyColumn
+from scd_pipeline.declaration.landing_rows import LandingRows
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
@@ -76,6 +77,7 @@ class Dimension:
     - `table_properties`: properties of the Delta table and its history table; values are stored as text
     - `history_table_properties`: properties of the history table, which override those of `table_properties`
     - `former_name`: the former name of a history, whose tables the next load copies if the history has none
+    - `landing`: what a landing table declares about the rows of a delivery; None for any other dimension
     - `origin`: the file and line that it was read from; not compared
 
     Raises:
@@ -116,6 +118,7 @@ class Dimension:
     mirror: Mirror | None = None
     former_name: str = ""
     row_version: bool = False
+    landing: LandingRows | None = None
 
     def __init__(
         self,
@@ -153,12 +156,13 @@ class Dimension:
         mirror: Mirror | None = None,
         former_name: str = "",
         row_version: bool = False,
+        landing: LandingRows | None = None,
     ) -> None:
         if attributes == MIRROR:
             attributes, mirror = (), Mirror() if mirror is None else mirror
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
-        set_frozen_fields(self, mirror=mirror)
+        set_frozen_fields(self, mirror=mirror, landing=landing)
         if surrogate_key is not None:
             set_frozen_fields(self, surrogate_key=surrogate_key)
         end = NULL_OPEN_END if open_end is None else canonical_time(open_end)
@@ -188,7 +192,7 @@ class Dimension:
     @property
     def delivered_key(self) -> tuple[KeyColumn, ...]:
         """The columns of the business key that are read from deliveries: those whose values are not computed (S37)."""
-        return tuple(column for column in self.business_key if not column.is_row_hash)
+        return tuple(column for column in self.business_key if column.derived is None)
 
     @property
     def delivered_key_names(self) -> tuple[str, ...]:
@@ -200,12 +204,12 @@ class Dimension:
         """The business key, in which the hash of a row has the name that the hash of a version would have."""
         declared = (names.get(ROW_HASH) for names in (self.column_names, PROFILES[self.profile].column_names))
         name = next((each for each in declared if each), ROW_HASH)
-        return tuple(replace(column, name=name) if column.is_row_hash else column for column in self.business_key)
+        return tuple(replace(column, name=name) if self.is_whole_row else column for column in self.business_key)
 
     @property
     def is_whole_row(self) -> bool:
         """Whether the entity is the row itself, which the hash of its attributes identifies (S37)."""
-        return any(column.is_row_hash for column in self.business_key)
+        return self.has_row_identity and self.landing is None
 
     @property
     def has_row_entities(self) -> bool:
@@ -265,7 +269,7 @@ class Dimension:
     @property
     def table_names(self) -> tuple[str, ...]:
         """The names of its tables, its own first; that of a history table or an archive only if it has one."""
-        if self.is_of_fact:
+        if not self.has_audit:
             return (self.name, self.name + LOG_SUFFIX)
         return table_names(self.name, [self.closed_suffix] if self.closed_suffix else [])
 
@@ -307,6 +311,16 @@ class Dimension:
     def is_of_fact(self) -> bool:
         """Whether this is a fact as a dimension (`Fact.as_dimension`), which has derived attributes."""
         return any(attribute.derived for attribute in self.attributes)
+
+    @property
+    def has_audit(self) -> bool:
+        """Whether the transitions of its entities are recorded: not those of the rows of a fact or a landing table."""
+        return not self.is_of_fact and self.landing is None
+
+    @property
+    def has_row_identity(self) -> bool:
+        """Whether its entities are rows that their values identify: a landing table without a primary key (S38)."""
+        return any(column.derived is not None for column in self.business_key)
 
     @property
     def has_deleted_versions(self) -> bool:
@@ -403,7 +417,7 @@ class Dimension:
 def _key_columns(key: Any) -> Any:
     """Return the key columns; anything else unchanged, for the checks to reject."""
     if key in (WHOLE_ROW, [WHOLE_ROW], (WHOLE_ROW,)):
-        return (KeyColumn(WHOLE_ROW, is_row_hash=True),)
+        return (KeyColumn(WHOLE_ROW, derived="row_hash"),)
     if isinstance(key, str):
         return (KeyColumn(key),)
     if isinstance(key, Mapping):

@@ -173,11 +173,6 @@ class Fact:
         )
 
 
-def as_dimension(table: Dimension | Fact) -> Dimension:
-    """Return a dimension as it is, and a fact as the dimension of its rows."""
-    return table.as_dimension() if isinstance(table, Fact) else table
-
-
 def _attribute(fact: Fact, name: str, data_type: str) -> Attribute:
     if name == fact.event_time:
         return Attribute(ScdType.OVERWRITE, data_type, required=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.types import DataType, parse_type
@@ -16,12 +17,13 @@ WHOLE_ROW = "whole_row"
 class KeyColumn:
     """A column of the business key, which identifies an entity; it is never NULL (S26).
 
-    - `is_row_hash`: whether its value is computed: the hash of all attributes of the delivered row (S37)
+    - `derived`: how its value is computed if it is not read from deliveries: the hash of all attributes of the delivered
+      row (S37), the number of the row among equal rows, or its delivery (S38)
     """
 
     name: str
     type: str = "string"
-    is_row_hash: bool = False
+    derived: Literal["row_hash", "row_number", "delivery"] | None = None
 
     def __post_init__(self) -> None:
         try:

@@ -34,12 +34,14 @@ class Mirror:
     - `former_names`: for a renamed column, its former name or names by its present one; without it, a renamed column is
       one that disappears and another one that appears
     - `attributes`: the mirrored attributes that the dimension declares, which sets them
+    - `missing`: the effect of a delivery that lacks the column of an attribute; the rows of a landing table have NULL
     """
 
     scd: ScdType = ScdType.ADD_ROW
     technical: tuple[str, ...] = ()
     former_names: Mapping[str, tuple[str, ...]] = FrozenMapping({})
     attributes: tuple[Attribute, ...] | None = None
+    missing: Missing = "not_provided"
 
     def __init__(
         self,
@@ -47,8 +49,9 @@ class Mirror:
         technical: str | Sequence[str] = (),
         former_names: Mapping[str, str | Sequence[str]] | None = None,
         attributes: Sequence[Attribute] | None = None,
+        missing: Missing = "not_provided",
     ) -> None:
-        set_frozen_fields(self, scd=scd_type(scd), technical=as_tuple(technical))
+        set_frozen_fields(self, scd=scd_type(scd), technical=as_tuple(technical), missing=missing)
         set_frozen_fields(self, former_names=_former_names(former_names))
         set_frozen_fields(self, attributes=None if attributes is None else tuple(attributes))
 
@@ -72,7 +75,7 @@ class Mirror:
         renamed = {new.casefold(): names for new, names in self.former_names.items()}
         former_names = dict.fromkeys((*attribute.former_names, *renamed.get(name.casefold(), ())))
         has_declared_rule = attribute.retired or attribute.missing == "null"
-        missing: Missing = attribute.missing if has_declared_rule else "not_provided"
+        missing: Missing = attribute.missing if has_declared_rule else self.missing
         attribute = replace(attribute, type=data_type, former_names=tuple(former_names))
         return replace(attribute, missing=missing, retired_at=retired_at)
 

@@ -15,6 +15,8 @@ from scd_pipeline.declaration.checks.source import FORMATS
 from scd_pipeline.declaration.checks.timed_table import BASE_FORMATS
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.landing_rows import SORT_ORDERS
+from scd_pipeline.declaration.landing_table import LandingTable
 from scd_pipeline.declaration.mirror import MIRROR
 from scd_pipeline.declaration.profiles import PROFILES
 from scd_pipeline.declaration.source import Column, Feed, Snapshot
@@ -53,22 +55,27 @@ _TYPED_NAMES: Schema = {"type": ["string", "array", "object"], "items": _TEXT, "
 
 
 def declaration_schema() -> Schema:
-    """Return the JSON Schema of one document of a file of declarations: a dimension, a fact or a timed table."""
+    """Return the JSON Schema of one document of a file of declarations."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Declaration of a dimension, a fact or a timed table",
+        "title": "Declaration of a dimension, a fact, a landing table or a timed table",
         "type": "object",
-        "properties": {"dimension": {}, "history_of": {}, "fact": {}, "timed_table": {}},
+        "properties": {"dimension": {}, "history_of": {}, "fact": {}, "landing_table": {}, "timed_table": {}},
         "if": {"required": ["fact"]},
         "then": _reference("fact"),
         "else": {
             "if": {"required": ["timed_table"]},
             "then": _reference("timed_table"),
-            "else": _reference("dimension"),
+            "else": {
+                "if": {"required": ["landing_table"]},
+                "then": _reference("landing_table"),
+                "else": _reference("dimension"),
+            },
         },
         "definitions": {
             "dimension": _dimension(),
             "fact": _fact(),
+            "landing_table": _landing_table(),
             "timed_table": _timed_table(),
             "source": _source(),
             "snapshot": _channel(options.SNAPSHOT, Snapshot),
@@ -119,6 +126,21 @@ def _fact() -> Schema:
         "sources": _by_name("source"),
     }
     return _section(options.FACT, Fact, sections, required=("fact", "grain", "event_time", "dimensions", "sources"))
+
+
+def _landing_table() -> Schema:
+    order: Schema = {"type": "object", "additionalProperties": {"enum": list(SORT_ORDERS)}}
+    former_names: Schema = {"type": "object", "additionalProperties": _NAMES}
+    sections = {
+        "primary_key": _TYPED_NAMES,
+        "merge_key": _TYPED_NAMES,
+        "dedup_sort": {**order, "minProperties": 1, "maxProperties": 1},
+        "columns": _TYPED_NAMES,
+        "mirror": _section(options.LANDING_MIRROR, sections={"former_names": former_names}),
+        "sources": _by_name("source"),
+    }
+    required = ("landing_table", "disposition", "sources")
+    return _section(options.LANDING_TABLE, LandingTable, sections, required=required)
 
 
 def _timed_table() -> Schema:

@@ -217,7 +217,7 @@ def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
 
 def _without_uncounted(read: ReadResult) -> DataFrame:
     """Return the rows without filtered ones, and without those of snapshots whose entities count as absent."""
-    if not any(may_have_uncounted_rows(delivery.channel) for delivery in read.readable):
+    if not any(may_have_uncounted_rows(delivery.channel, read.dimension) for delivery in read.readable):
         return read.rows
     return read.rows.where(~F.col(KIND).isin(FILTERED, ABSENT))
 

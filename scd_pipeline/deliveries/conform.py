@@ -42,6 +42,7 @@ from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import MICROSECONDS_IN_JSON, Cast, cast, cast_json
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, missing_rule, value_at_path
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, column_label, sequence_part
+from scd_pipeline.deliveries.landing_rows import is_outranked, with_row_identity
 from scd_pipeline.deliveries.row_columns import (
     ABSENT,
     DELIVERY,
@@ -122,7 +123,8 @@ def conform(
     A bad row is one with: text that does not parse, NULL in the business key, a value that cannot be cast, a missing
     time or one outside of the dimension's time, or a key outside of its batch's scope. A default replaces NULL first.
     The kind of a row that the condition `rows` excludes is "filtered", and that of a row of a snapshot for which
-    `deletes` is true "absent"; text that does not parse is a bad row in any case.
+    `deletes` is true "absent"; text that does not parse is a bad row in any case. A row that another one of its key
+    precedes by `dedup_sort` is "filtered" too.
 
     Returns:
         The columns of change records, `_scd_hash`, `_key_readable`, `_scd_nulled`, and `_scd_row_order`, which is NULL
@@ -150,6 +152,10 @@ def conform(
     reason = F.concat_ws("; ", first_problems, *later_problems)
     bad_reason = F.coalesce(F.col(PROBLEM), F.when((reason != "") & ~F.col(_IS_FILTERED), reason))
     typed = typed.withColumn(BAD_REASON, bad_reason)
+    is_counted = F.col(BAD_REASON).isNull() & ~F.col(_IS_FILTERED)
+    typed, is_filtered = is_outranked(typed, dimension, is_counted)
+    typed = typed.withColumn(_IS_FILTERED, F.col(_IS_FILTERED) | is_filtered)
+    typed = with_row_identity(typed, dimension, is_counted & ~F.col(_DELETED))
     text = F.coalesce(F.col(LINE), _row_text())
     records = _change_record_columns(mapping, source, channel, dimension, text)
     return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
@@ -515,13 +521,14 @@ def _is_floating(column: _CastColumn) -> Column:
 def _row_hash(mapping: ColumnMapping, dimension: Dimension) -> dict[str, Column]:
     """Return the hash of a row, by the name of its key column; NULL if the row has a bad value (S37)."""
     attributes = [each for each in dimension.attributes if each.name in mapping.provided]
-    names = [column.name for column in dimension.business_key if column.is_row_hash]
+    names = [column.name for column in dimension.business_key if column.derived == "row_hash"]
     return {name: F.when(F.col(_CAST_PROBLEMS) == "", hash_of_values(attributes, dimension)) for name in names}
 
 
 def _is_key_readable(dimension: Dimension) -> Column:
     readable = F.lit(True)
-    for name in dimension.key_names:
+    # A bad row has a key in a landing table, whose rows have no other key; it has none where rows are entities.
+    for name in dimension.delivered_key_names if dimension.landing else dimension.key_names:
         readable = readable & col(name).isNotNull()
     return readable
 

@@ -160,14 +160,16 @@ class IntakeResult:
         in_plain = delivery.batch.entities - counts.unasserted
         present = counts.asserted_present if delivery.batch.has_row_times else in_plain
         existing = counts.retired + present + counts.asserted_bad
-        if "retire_guard" in delivery.delivery.allow or not guard.rejects(counts.retired, existing):
+        # A row without a key that changes is omitted, and another one is new.
+        omitted = max(counts.retired - counts.new, 0) if self.dimension.has_row_identity else counts.retired
+        if "retire_guard" in delivery.delivery.allow or not guard.rejects(omitted, existing):
             return None
         return BatchRejected(
             "RETIRE_GUARD",
             delivery.batch.id,
-            omitted=counts.retired,
+            omitted=omitted,
             existing=existing,
-            share=f"{counts.retired / existing:.0%}",
+            share=f"{omitted / existing:.0%}",
             limit=f"{guard.share:.0%}",
         )
 

@@ -206,7 +206,7 @@ def compute_narrowed(
         return None
     group = opened.groups[0]
     batch = group.members[0].batch
-    has_uncounted = may_have_uncounted_rows(group.members[0].channel)
+    has_uncounted = may_have_uncounted_rows(group.members[0].channel, dimension)
     if has_uncounted or not can_read_narrowed(batch, stored, state, dimension):
         return None
     try:
@@ -220,9 +220,10 @@ def compute_narrowed(
     return ReadResult(narrowed.rows, group.members, narrowed.summary, rejected, dimension, narrowed)
 
 
-def may_have_uncounted_rows(channel: Snapshot | Feed) -> bool:
-    """Return whether the channel declares which rows do not count, or which rows of a snapshot count as absent."""
-    return bool(channel.rows or (isinstance(channel, Snapshot) and channel.deletes))
+def may_have_uncounted_rows(channel: Snapshot | Feed, dimension: Dimension) -> bool:
+    """Return whether the declaration excludes rows of the channel, or lets rows of a snapshot count as absent."""
+    is_reduced = dimension.landing is not None and dimension.landing.dedup_sort is not None
+    return bool(channel.rows or is_reduced or (isinstance(channel, Snapshot) and channel.deletes))
 
 
 _Tables = dict[str, "_Shape"]

@@ -35,11 +35,25 @@ COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name != ROW_HASH)
 
 def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     """Return name, Spark type and nullability of each column of a dimension, in order."""
-    columns = [(dimension.surrogate_key, "bigint", False)]
+    surrogate_key = (dimension.surrogate_key, "bigint", False)
     # Only the row of the unknown member has NULL here (S23): a row with NULL in its business key is a bad row (S26).
-    columns += [(key.name, parse_type(key.type).ddl(), True) for key in dimension.business_key]
-    for attribute, data_type in zip(dimension.attributes, attribute_types(dimension).values(), strict=True):
-        columns += [(name, ddl, True) for name, ddl in _attribute_columns(attribute, data_type.ddl())]
+    delivered, derived = (
+        [
+            (key.name, parse_type(key.type).ddl(), True)
+            for key in dimension.business_key
+            if (key.derived is not None) is is_derived
+        ]
+        for is_derived in (False, True)
+    )
+    attributes = [
+        (name, ddl, True)
+        for attribute, data_type in zip(dimension.attributes, attribute_types(dimension).values(), strict=True)
+        for name, ddl in _attribute_columns(attribute, data_type.ddl())
+    ]
+    if dimension.landing is not None:  # the columns of the source are first, as readers expect of its copy
+        columns = [*delivered, *attributes, *derived, surrogate_key]
+    else:
+        columns = [surrogate_key, *delivered, *attributes]
     if dimension.has_windows:
         columns += [
             (EFFECTIVE_FROM, "timestamp", False),

@@ -1,4 +1,4 @@
-"""Load deliveries into a dimension or a fact and all of its tables.
+"""Load deliveries into a dimension, a fact or a landing table and all of its tables.
 
 A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from pyspark.sql import functions as F
 
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.declared import as_dimension, referenced_dimensions
 from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, AUDIT_SUFFIX, HISTORY_SUFFIX
 from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
@@ -66,7 +66,7 @@ class LoadResult:
         log_version: The version of the change log after the load's commit.
         seconds: The duration.
         examples: Some of the changed rows as text, with their row action and without personal attributes.
-        audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
+        audit: The effect on the audit of a dimension; None for any other table, and if the load did not record.
         unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
         warnings: What is rarely intended, such as an attribute that opens versions of most entities.
         attribute_changes: The attributes that are new, renamed, wider, retired, or provided again.
@@ -106,7 +106,7 @@ class LoadResult:
 
 def plan(
     warehouse: Warehouse,
-    table: Dimension | Fact,
+    table: DeclaredTable,
     deliveries: Sequence[Delivery] = (),
     *,
     dimensions: Mapping[str, LoadPlan] | None = None,
@@ -129,11 +129,12 @@ def plan(
         if isinstance(table, Fact):
             keys = read_fact_keys(warehouse, table, dimensions)
             return build_plan(warehouse, table.as_dimension(), deliveries, fact_keys=keys)
-        former = former_dimension(warehouse, table)
+        dimension = as_dimension(table)
+        former = former_dimension(warehouse, dimension)
         if former is None:
-            return build_plan(warehouse, table, deliveries)
-        copies = table_copies(warehouse, table, former)
-        return build_plan(warehouse, former, deliveries).under_new_name(table, copies)
+            return build_plan(warehouse, dimension, deliveries)
+        copies = table_copies(warehouse, dimension, former)
+        return build_plan(warehouse, former, deliveries).under_new_name(dimension, copies)
 
     with missing_files_reported(warehouse, _table_names(table)):
         planned = with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
@@ -143,7 +144,7 @@ def plan(
 
 def load(
     warehouse: Warehouse,
-    table: Dimension | Fact,
+    table: DeclaredTable,
     deliveries: Sequence[Delivery] = (),
     *,
     run_id: str = "",
@@ -153,7 +154,7 @@ def load(
     warnings: Sequence[LoadWarning] = (),
     has_facts: bool = False,
 ) -> LoadResult:
-    """Load the deliveries into a dimension or a fact, and bring all of its tables up to date (S17).
+    """Load the deliveries into a dimension, a fact or a landing table, and bring all of its tables up to date (S17).
 
     All deliveries are loaded in one pass. A rejected batch is skipped and reported in the result; the others are
     loaded. Without deliveries, a load only completes earlier loads, rebuilds dropped tables and re-keys a fact.
@@ -184,20 +185,19 @@ def load(
     """
     with missing_files_reported(warehouse, _table_names(table)), running_load(warehouse.spark) as running:
         context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, has_facts, running)
-        for dimension in table.dimensions if isinstance(table, Fact) else (table,):
+        for dimension in referenced_dimensions(table) or (as_dimension(table),):
             _copy_former_tables(context, dimension)
         if isinstance(table, Fact):
             committed = _load_fact(context, table, deliveries)
         else:
-            committed = _load_dimension(context, table, deliveries)
+            committed = _load_dimension(context, as_dimension(table), deliveries)
         compact_small_files(warehouse, committed.tables_to_compact, progress)
     return replace(committed.result, warnings=(*warnings, *committed.result.warnings))
 
 
-def _table_names(table: Dimension | Fact) -> list[str]:
+def _table_names(table: DeclaredTable) -> list[str]:
     """Return the names of all tables that a load reads."""
-    dimensions = table.dimensions if isinstance(table, Fact) else ()
-    return [name for each in (as_dimension(table), *dimensions) for name in each.table_names]
+    return [name for each in (as_dimension(table), *referenced_dimensions(table)) for name in each.table_names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,9 @@ def _copy_former_tables(context: _LoadContext, dimension: Dimension) -> None:
 
 
 def _load_dimension(context: _LoadContext, dimension: Dimension, deliveries: Sequence[Delivery]) -> _CommittedLoad:
-    """Ingest, apply and record."""
+    """Ingest, apply and record; a landing table has no audit."""
+    if not dimension.has_audit:
+        return _ingest_and_apply(context, dimension, deliveries)
     last = with_retries(
         dimension.name + AUDIT_SUFFIX,
         lambda number: audit_commit(context.warehouse, dimension),

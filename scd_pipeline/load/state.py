@@ -137,7 +137,7 @@ def read_state(
         committed_batches=tuple(committed),
         applied=log_high_water_mark(log.commit, commit),
         properties=properties,
-        may_lack_versions=not dimension.is_of_fact and may_have_removed_versions(committed, dimension),
+        may_lack_versions=dimension.has_audit and may_have_removed_versions(committed, dimension),
     )
 
 
@@ -146,6 +146,6 @@ def _audit_commit(
 ) -> list[PipelineCommit]:
     """Return the last commit of a dimension's audit, unless it was read: it proves that the dimension had a log."""
     audit = dimension.name + AUDIT_SUFFIX
-    if dimension.is_of_fact or any(commit.table == audit for commit in downstream):
+    if not dimension.has_audit or any(commit.table == audit for commit in downstream):
         return []
     return [warehouse.table(audit).last_commit_or_zero()]

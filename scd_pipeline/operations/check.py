@@ -16,8 +16,8 @@ from threading import Lock
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.declared import as_dimension, referenced_dimensions
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
@@ -113,19 +113,21 @@ class CheckResult:
         return f"{self.table}: {self.check}: {self.outcome} ({self.count}): {'; '.join(self.keys)}{more}"
 
 
-def check_names(table: Dimension | Fact) -> tuple[str, ...]:
+def check_names(table: DeclaredTable) -> tuple[str, ...]:
     """Return the names of the checks of a dimension or a fact."""
     if isinstance(table, Fact):
         return (*FACT_INVARIANTS, *_COMMIT_CHECKS, DATA_FILES_EXIST)
-    others = (AUDIT_REBUILDS_DIMENSION, *_COMMIT_CHECKS, NO_UNUSED_TABLES)
-    deletes = (DELETES_ARE_IN_EFFECT,) if table.existence_source.snapshot is not None else ()
-    declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if table.expected_values else ()
-    return (*invariants(table), *others, *deletes, *declared, DATA_FILES_EXIST)
+    dimension = as_dimension(table)
+    audit = (AUDIT_REBUILDS_DIMENSION,) if dimension.has_audit else ()
+    others = (*audit, *_COMMIT_CHECKS, NO_UNUSED_TABLES)
+    deletes = (DELETES_ARE_IN_EFFECT,) if dimension.existence_source.snapshot is not None else ()
+    declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if dimension.expected_values else ()
+    return (*invariants(dimension), *others, *deletes, *declared, DATA_FILES_EXIST)
 
 
-def checks_of_loads(table: Dimension | Fact) -> tuple[str, ...]:
+def checks_of_loads(table: DeclaredTable) -> tuple[str, ...]:
     """Return the names of the checks that each load evaluates before its commit, for the entities that it changes."""
-    return (GRAIN_IS_UNIQUE,) if isinstance(table, Fact) else tuple(invariants(table))
+    return (GRAIN_IS_UNIQUE,) if isinstance(table, Fact) else tuple(invariants(as_dimension(table)))
 
 
 class _Tables:
@@ -158,7 +160,7 @@ class _Tables:
 
 
 def check_table(
-    warehouse: Warehouse, table: Dimension | Fact, checks: Collection[str] | None = None
+    warehouse: Warehouse, table: DeclaredTable, checks: Collection[str] | None = None
 ) -> tuple[CheckResult, ...]:
     """Check the invariants of a dimension or a fact, or some of them; one that cannot be evaluated yet is omitted.
 
@@ -176,7 +178,7 @@ def check_table(
     Returns:
         A result for each invariant; none if the table was never loaded.
     """
-    names, upstream = as_dimension(table).table_names, table.dimensions if isinstance(table, Fact) else ()
+    names, upstream = as_dimension(table).table_names, referenced_dimensions(table)
     is_selected = checks is None or DATA_FILES_EXIST in checks
     results: tuple[CheckResult, ...] = ()
     missing: list[DataFilesLost] = []
@@ -196,18 +198,18 @@ def check_table(
 
 
 def _check_others(
-    warehouse: Warehouse, table: Dimension | Fact, checks: Collection[str] | None
+    warehouse: Warehouse, table: DeclaredTable, checks: Collection[str] | None
 ) -> tuple[CheckResult, ...]:
     tables = _Tables(warehouse)
     selected = [check for check in check_names(table) if checks is None or check in checks]
     if isinstance(table, Fact):
         return _check_fact(tables, table, selected)
-    return _check_dimension(tables, table, selected)
+    return _check_dimension(tables, as_dimension(table), selected)
 
 
 def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[str]) -> tuple[CheckResult, ...]:
     name, warehouse = dimension.name, tables.warehouse
-    if not {AUDIT_REBUILDS_DIMENSION, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
+    if dimension.has_audit and not {AUDIT_REBUILDS_DIMENSION, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
         tables.newest(name + AUDIT_SUFFIX)  # before its upstream, which a concurrent load can only move ahead
     newest = tables.newest(name)
     if newest is None:
@@ -221,8 +223,8 @@ def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[s
         parts.append(lambda: _check_audit(tables, dimension, rows))
     messages: dict[str, Callable[[], Sequence[str]]] = {
         NO_FOREIGN_COMMITS: lambda: _foreign_commits(tables, dimension.table_names),
-        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, [name + AUDIT_SUFFIX, name]),
-        TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, [name + suffix for suffix in _APPEND_ONLY]),
+        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, _own_tables(dimension, (AUDIT_SUFFIX, ""))),
+        TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, _own_tables(dimension, _APPEND_ONLY)),
         NO_UNUSED_TABLES: lambda: _unused_tables(warehouse, name),
         DELETES_ARE_IN_EFFECT: lambda: _deletes_without_effect(warehouse, dimension),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: unexpected_values(warehouse, dimension),
@@ -245,6 +247,11 @@ def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[C
         TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, fact_tables[1:]),
     }
     return _evaluate([*parts, *_text_parts(name, selected, messages)])
+
+
+def _own_tables(dimension: Dimension, suffixes: Sequence[str]) -> list[str]:
+    """Return the tables of a dimension with these suffixes; a landing table has no audit."""
+    return [dimension.name + suffix for suffix in suffixes if dimension.name + suffix in dimension.table_names]
 
 
 def _evaluate(parts: Sequence[_Part]) -> tuple[CheckResult, ...]:

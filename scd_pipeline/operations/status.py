@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from scd_pipeline.columns import BAD, BATCH, KIND
-from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
@@ -104,7 +104,7 @@ class Status:
 
 
 def status(
-    warehouse: Warehouse, declared: Sequence[Dimension | Fact], *, now: datetime, plan_pending: bool = False
+    warehouse: Warehouse, declared: Sequence[DeclaredTable], *, now: datetime, plan_pending: bool = False
 ) -> Status:
     """Return the status of dimensions, and then that of facts.
 
@@ -155,7 +155,7 @@ def _last_deliveries(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> 
 
 
 def _source_statuses(
-    warehouse: Warehouse, table: Dimension | Fact, log: ChangeLog, now: datetime, *, plan_pending: bool
+    warehouse: Warehouse, table: DeclaredTable, log: ChangeLog, now: datetime, *, plan_pending: bool
 ) -> list[SourceStatus]:
     dimension = as_dimension(table)
     committed = log.committed_batches()
@@ -212,7 +212,7 @@ class _Pending:
     near_matches: Sequence[NearMatches] = ()
 
 
-def _pending(warehouse: Warehouse, table: Dimension | Fact, stored: Sequence[Batch], *, plan_pending: bool) -> _Pending:
+def _pending(warehouse: Warehouse, table: DeclaredTable, stored: Sequence[Batch], *, plan_pending: bool) -> _Pending:
     """Return what a table's sources have that is not loaded; an error does not hide the status of other tables."""
     pending, dimension = _Pending(), as_dimension(table)
     try:
@@ -227,13 +227,12 @@ def _pending(warehouse: Warehouse, table: Dimension | Fact, stored: Sequence[Bat
 
 
 def _table_status(
-    warehouse: Warehouse, table: Dimension | Fact, missing: Sequence[ScdError]
+    warehouse: Warehouse, table: DeclaredTable, missing: Sequence[ScdError]
 ) -> tuple[TableStatus, ChangeLog]:
     """Return the status of a table, and the change log that it was compared with."""
     dimension, fact = as_dimension(table), table if isinstance(table, Fact) else None
     # Downstream tables are read before their upstream, which a concurrent load can only move ahead.
-    # A fact has no audit.
-    audit = None if fact else warehouse.table(dimension.name + AUDIT_SUFFIX).last_commit_or_zero()
+    audit = warehouse.table(dimension.name + AUDIT_SUFFIX).last_commit_or_zero() if dimension.has_audit else None
     commit = warehouse.table(dimension.name).last_commit_or_zero()
     names = [dimension.name + dimension.closed_suffix] if dimension.closed_suffix else []
     histories = [warehouse.table(name).last_commit_or_zero() for name in names]

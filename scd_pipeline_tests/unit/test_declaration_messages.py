@@ -17,6 +17,7 @@ from scd_pipeline.declaration import parse_declarations
 from scd_pipeline_tests.unit import (
     test_yaml_faults_of_attributes,
     test_yaml_faults_of_dimensions,
+    test_yaml_faults_of_landing_tables,
     test_yaml_faults_of_sources,
     test_yaml_faults_of_text,
 )
@@ -55,6 +56,9 @@ begin at a time and at a column: each entity has a start of its own, and there i
   `column`, or `at`
 scope of an attribute with row times: city is an attribute, which not every row of a snapshot with `effective_at`
   provides at its time; remove `effective_at`, or use columns of the business key
+flag of both keys: finds rows by the primary key, and a delivery replaces those of its merge keys; remove it, or one
+  of the keys
+key of two types: id is string in `columns`, and bigint here; declare its type once
 
 # EXISTENCE_SOURCE
 existence false: the only source decides whether an entity exists; remove it, or write true
@@ -110,6 +114,8 @@ sign-offs as text: 'Ann' is not a mapping; write a mapping of names to values
 expected value as a number: 5 is not an expected value; give an ExpectedValue
 expected value as a list: [] is not text, a number, or true or false; write one of them
 table property with a list: 'delta.x': [] is not a name with text; write a mapping of property names to text
+order by two columns: {'updated_at': 'desc', 'title': 'asc'} is not a mapping of one column to its order; write
+  `{<column>: desc}` or `{<column>: asc}`
 
 # INVALID_LINK
 product card: 'wiki/customers' is not an address; write one that begins with https:// or http://
@@ -192,6 +198,10 @@ key type: type array<int> cannot be in a key; write a type without parts, such a
 begin at a text: born is of type string; declare it as date or timestamp or timestamp_ntz
 scope of a nested attribute: city is of type array<string>, which has no text for a scope; use other columns
 
+# LANDING_SOURCE
+replace by a feed: each delivery of `replace` is complete; write `snapshot:` with its path, and no other channel
+landing table with two sources: a landing table has one source; declare a table for each
+
 # LOG_IN_USE
 two timed tables with one log: the log data/.updates is that of doctors, which is declared at c.yaml:1; name another
   file for one of them, or write `log: table`
@@ -223,6 +233,12 @@ sign-off without a date: is missing; write a date such as 2024-01-31
 expected value without a time: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
 expected value without an expression: is missing; write an aggregate in SQL, such as count(*)
 expected value without a value: is missing; write the value of the expression
+merge without a key: is missing: without a key, a merge would only append; name it, or `merge_key`; or write
+  `disposition: append`
+landing table without columns: is missing; name the columns with their types, or write `columns: mirror` for all
+  columns of the source
+upsert without a primary key: is missing: an upsert finds the stored row by it; name it, or write `strategy:
+  delete_insert`
 
 # NAMED_TWICE
 former name twice: names town twice; name it once
@@ -253,6 +269,8 @@ business key named as the surrogate key in the audit: column customer_key_old is
   business key; choose another name
 dimension twice: dim_customer is declared at c.yaml:1 already; choose another name
 source named twice: crm is a source already; choose another name
+column of the package in a landing table: column scd_row_hash is reserved for a column that the package adds; choose
+  another name
 
 # NOTHING_DECLARED
 empty text: nothing is declared; begin with `dimension: <name>`
@@ -281,6 +299,9 @@ table property of the package: cannot be declared: loads replace rows by deletio
 append-only dimension: cannot be declared: loads replace rows of a dimension; remove it
 table property with the package's prefix: cannot be declared: the package stores its own state in properties with this
   prefix; remove it
+scd2 strategy: 'scd2' is a dimension, which has the history of its rows; declare in its place: {dimension: raw_issues,
+  business_key: {id: bigint}, sources: {api: {feed: 'issues_{date}.jsonl'}}, attributes: {title: {scd: 2, type:
+  string}, updated_at: {scd: 2, type: timestamp}}}
 
 # NOT_APPLICABLE
 former name of a base: rc_article is not the name of a history, which ends in _hist; remove it: the tables of a base or
@@ -334,6 +355,15 @@ placeholder in the business key: each delivery has another value of customer_id,
   columns
 placeholder without a delivery time: the deliveries of a feed with `effective_at` have no time; name a column in place
   of {{ load_timestamp }}
+key of an append: is an option of merge, not of append; write `disposition: merge`, or remove it
+upsert with a merge key: an upsert replaces the rows of a primary key, and no others; remove it, or write `strategy:
+  delete_insert`
+upsert with an order: an upsert has one row of a key in a delivery; remove it, or write `strategy: delete_insert`
+order by the key: id has the same value in all rows of a primary key; name another column, or remove it
+flag in the key: batch_day is in the key; name another column, or remove it
+landing table with row times: the rows have the time of their delivery; remove it
+landing table with deletes of a feed: `hard_delete` names the column by which a row deletes; remove it
+ties without a key: the rows of raw_lines have no primary key, and each remains; remove it
 
 # NO_ISO_TIME
 open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
@@ -352,6 +382,9 @@ versions without path: requires the `path` of a table; give the table's `path`
 partition format without partition: requires `partition`; name the column in `partition`, or remove it
 sequence type alone: requires `sequence`; name the column in `sequence`
 effective_at_format alone: requires `effective_at`; name the column in `effective_at`
+order without a primary key: chooses one of the rows of a primary key; declare `primary_key` too, or remove it
+flag of a mirrored table: the type of deleted decides which values delete, and files of text have no types; declare
+  the type of deleted in `columns` too
 
 # OUT_OF_RANGE
 sequence of four columns: has 4 columns; expected at most 3; write an expression that computes one number from them
@@ -387,6 +420,8 @@ path unknown placeholder: {dat} is not a placeholder; did you mean date? allowed
 partition placeholder: `partition` distinguishes its deliveries, so {date} has no meaning; give the path of the table
   alone
 delta fixed: nothing in 'a' distinguishes one delivery from the next; add `versions: true` or `partition: <column>`
+landing table with deliveries of any name: {delivery} is any name, and a landing table reads a delivery's time from
+  its name; write {date} or {datetime} in its place
 
 # PERSONAL_BEGIN
 begin at a personal column: born is personal, and the start of a history remains after an erasure; choose an attribute
@@ -456,6 +491,7 @@ role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you 
   or put its file into the same folder, or add it to `dimensions` of the Dagster component
 begin at an unknown column: 'borne' is not an attribute; did you mean born? allowed: born,
   birthday, email, city
+order by an unknown column: 'update_at' is not a column; did you mean updated_at? allowed: title, updated_at
 
 # UNKNOWN_OPTION
 optional: 'optional' is not an option here; did you mean `missing: not_provided`?
@@ -511,6 +547,7 @@ source without an attribute: provides no attribute and does not decide existence
 YAML_TABLES = (
     test_yaml_faults_of_attributes.TABLE,
     test_yaml_faults_of_dimensions.TABLE,
+    test_yaml_faults_of_landing_tables.TABLE,
     test_yaml_faults_of_sources.TABLE,
     test_yaml_faults_of_text.TABLE,
 )

@@ -68,7 +68,48 @@ business_key: rc_product_key
 attributes:
   price: 2
 """
-BASES = {"SNAPSHOT": SNAPSHOT, "FEED": FEED, "TWO": TWO, "FLAT": FLAT, "HISTORY": HISTORY}
+LANDING_BASES = {
+    "MERGE": """\
+landing_table: raw_issues
+disposition: merge
+primary_key: {id: bigint}
+dedup_sort: {updated_at: desc}
+columns: {title: string, updated_at: timestamp}
+sources:
+  api: {feed: "issues_{date}.jsonl"}
+""",
+    "DAYS": """\
+landing_table: raw_days
+disposition: merge
+merge_key: {batch_day: date}
+columns: {value: string}
+sources:
+  api: {snapshot: "days_{date}.csv"}
+""",
+    "MIRROR": """\
+landing_table: raw_users
+disposition: merge
+primary_key: id
+columns: mirror
+sources:
+  api: {feed: "users_{date}.jsonl"}
+""",
+    "REPLACE": """\
+landing_table: raw_countries
+disposition: replace
+columns: {code: string, name: string}
+sources:
+  iso: {snapshot: "countries_{date}.csv"}
+""",
+    "APPEND": """\
+landing_table: raw_lines
+disposition: append
+columns: {line: string}
+sources:
+  api: {feed: "lines_{date}.csv"}
+""",
+}
+BASES = {**LANDING_BASES, "SNAPSHOT": SNAPSHOT, "FEED": FEED, "TWO": TWO, "FLAT": FLAT, "HISTORY": HISTORY}
 SHORT = {
     "<a name's rule>": COLUMN_NAME_RULE,
     "<the types>": (

@@ -53,7 +53,7 @@ def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
         fix = "write a name, a list of names, or a mapping of names to types"
         errors.add("INVALID_KIND", "business_key", f"{short_repr(column)} is not a key column", fix)
         return False
-    if not column.is_row_hash and not _is_name(errors, "business_key", column.name):
+    if column.derived is None and not _is_name(errors, "business_key", column.name):
         return False
     path = f"business_key.{column.name}"
     if _is_type(errors, path, column.type) and not isinstance(parse_type(column.type), (Primitive, Decimal)):

@@ -93,15 +93,6 @@ class FactReader(DimensionReader):
             return None
         return None if self.errors or not self.is_complete else fact
 
-    def types(self, path: str, node: Node) -> dict[str, str]:
-        """Return the types of columns; the default is string."""
-        if not isinstance(node, MappingNode):
-            return dict.fromkeys(self.value(path, node, Kind.NAMES) or (), "string")
-        return {
-            name: self.value(field_path(path, name), data_type, Kind.TEXT) or "string"
-            for name, data_type in self.entries(path, node).items()
-        }
-
     def roles(self, path: str, node: Node) -> dict[str, Role]:
         roles = {name: self.role(field_path(path, name), role) for name, role in self.entries(path, node).items()}
         return {name: role for name, role in roles.items() if role is not None}

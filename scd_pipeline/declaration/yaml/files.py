@@ -1,4 +1,4 @@
-"""Reading of declarations from YAML files, with one dimension, fact or timed table in each document."""
+"""Reading of declarations from YAML files, with one dimension, fact, landing table or timed table in each document."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import TypeAlias
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
+from scd_pipeline.declaration.declared import DeclaredTable
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
 from scd_pipeline.declaration.history import history_options
+from scd_pipeline.declaration.landing_table import LandingTable
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.yaml.fact import FactReader, is_fact
+from scd_pipeline.declaration.yaml.landing_table import LandingTableReader, is_landing_table
 from scd_pipeline.declaration.yaml.nodes import documents
 from scd_pipeline.declaration.yaml.reader import DimensionReader
 from scd_pipeline.declaration.yaml.timed_table import TimedTableReader, is_timed_table
@@ -23,7 +26,7 @@ from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.texts import is_text, short_repr
 
 _SUFFIXES = (".yaml", ".yml")
-_OPTIONS = {Dimension: "dimension", Fact: "fact", TimedTable: "timed_table"}
+_OPTIONS = {Dimension: "dimension", Fact: "fact", LandingTable: "landing_table", TimedTable: "timed_table"}
 _Reported: TypeAlias = tuple[int, ValidationError]
 """An error with its line."""
 _DAGSTER_FILES = ("defs", "component")
@@ -37,11 +40,12 @@ class Declarations:
     dimensions: tuple[Dimension, ...]
     facts: tuple[Fact, ...] = ()
     timed_tables: tuple[TimedTable, ...] = ()
+    landing_tables: tuple[LandingTable, ...] = ()
 
     @property
-    def tables(self) -> tuple[Dimension | Fact, ...]:
-        """The dimensions, and then the facts."""
-        return (*self.dimensions, *self.facts)
+    def tables(self) -> tuple[DeclaredTable, ...]:
+        """The dimensions, and then the facts and the landing tables."""
+        return (*self.dimensions, *self.facts, *self.landing_tables)
 
 
 def read_dimension(path: str | Path) -> Dimension:
@@ -114,7 +118,7 @@ def _may_declare(file: Path) -> bool:
 
 
 def read_declarations(path: str | Path, *, dimension_paths: Sequence[str | Path] = ()) -> Declarations:
-    """Return the dimensions, facts and timed tables that a file, or all files in a folder, declare.
+    """Return the dimensions, facts, landing tables and timed tables that a file, or all files in a folder, declare.
 
     Args:
         path: The file or folder.
@@ -145,7 +149,7 @@ def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
 
 
 def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
-    """Return the dimensions, facts and timed tables that the text declares.
+    """Return the dimensions, facts, landing tables and timed tables that the text declares.
 
     Raises:
         DeclarationError: As for `parse`.
@@ -166,12 +170,20 @@ class _Documents:
         return [root for root in self.roots if is_timed_table(root)]
 
     @property
+    def landing_tables(self) -> list[Node]:
+        return [root for root in self.roots if is_landing_table(root) and not is_timed_table(root)]
+
+    @property
     def facts(self) -> list[Node]:
-        return [root for root in self.roots if is_fact(root) and not is_timed_table(root)]
+        return [root for root in self._others if is_fact(root)]
 
     @property
     def dimensions(self) -> list[Node]:
-        return [root for root in self.roots if not (is_fact(root) or is_timed_table(root))]
+        return [root for root in self._others if not is_fact(root)]
+
+    @property
+    def _others(self) -> list[Node]:
+        return [root for root in self.roots if not (is_timed_table(root) or is_landing_table(root))]
 
 
 @dataclass(slots=True)
@@ -266,6 +278,17 @@ def _read_facts(texts: Iterable[_Documents], parsed: _Parsed) -> list[Fact]:
     return facts
 
 
+def _read_landing_tables(texts: Iterable[_Documents], parsed: _Parsed) -> list[LandingTable]:
+    """Return the valid landing tables of some texts."""
+    landing_tables: list[LandingTable] = []
+    for origin, root in ((text.origin, root) for text in texts for root in text.landing_tables):
+        reader = LandingTableReader(origin, root, parsed.timed_tables)
+        landing_table = reader.read_landing_table()
+        parsed.report(reader.errors)
+        landing_tables += [landing_table] if landing_table is not None else []
+    return landing_tables
+
+
 def _dimension_name(root: Node) -> str:
     """Return the name of a document's dimension, empty if it cannot be read."""
     name, base = _declared_name(root, "dimension"), _declared_name(root, "history_of")
@@ -290,9 +313,9 @@ def _checked(texts: Sequence[_Documents], further: Sequence[_Documents] = ()) ->
     dimensions = _read_dimensions(texts, parsed)
     others = _read_dimensions(further, parsed)
     parsed.dimensions = [*others, *dimensions]
-    facts = _read_facts(texts, parsed)
-    first: dict[str, Dimension | Fact | TimedTable] = {}
-    everything: list[Dimension | Fact | TimedTable] = [*parsed.dimensions, *facts, *timed_tables]
+    facts, landing_tables = _read_facts(texts, parsed), _read_landing_tables(texts, parsed)
+    first: dict[str, DeclaredTable | TimedTable] = {}
+    everything: list[DeclaredTable | TimedTable] = [*parsed.dimensions, *facts, *landing_tables, *timed_tables]
     for declared in everything:
         same = first.setdefault(declared.name.casefold(), declared)
         if same is not declared:
@@ -313,7 +336,7 @@ def _checked(texts: Sequence[_Documents], further: Sequence[_Documents] = ()) ->
     parsed.errors += _shared_logs(timed_tables)
     if parsed.errors:
         raise DeclarationError(parsed.errors)
-    return Declarations(tuple(dimensions), tuple(facts), tuple(timed_tables))
+    return Declarations(tuple(dimensions), tuple(facts), tuple(timed_tables), tuple(landing_tables))
 
 
 def _shared_logs(timed_tables: Sequence[TimedTable]) -> list[ValidationError]:

@@ -136,6 +136,7 @@ SIGN_OFFS: Options = dict.fromkeys(SIGN_OFF_ROLES, Kind.SECTION)
 SIGN_OFF: Options = {"by": Kind.TEXT, "date": Kind.TIME}
 EXPECTED_VALUE: Options = {"as_of": Kind.TIME, "expression": Kind.TEXT, "value": Kind.SCALAR}
 MIRROR: Options = {"scd": Kind.SCALAR, "technical": Kind.NAMES, "former_names": Kind.SECTION}
+LANDING_MIRROR: Options = {option: kind for option, kind in MIRROR.items() if option != "scd"}
 DIMENSION: Options = {
     "dimension": Kind.TEXT,
     "history_of": Kind.TEXT,
@@ -181,6 +182,23 @@ FACT: Options = {
     "dimensions": Kind.SECTION,
     "measures": Kind.SECTION,
     "sources": Kind.SECTION,
+    "row_key": Kind.TEXT,
+    "owner": Kind.TEXT,
+    "description": Kind.TEXT,
+    "group": Kind.TEXT,
+}
+LANDING_TABLE: Options = {
+    "landing_table": Kind.TEXT,
+    "disposition": Kind.TEXT,
+    "strategy": Kind.TEXT,
+    "primary_key": Kind.SECTION,
+    "merge_key": Kind.SECTION,
+    "dedup_sort": Kind.SECTION,
+    "hard_delete": Kind.TEXT,
+    "sources": Kind.SECTION,
+    "columns": Kind.SECTION,
+    "mirror": Kind.SECTION,
+    "missing": Kind.MISSING,
     "row_key": Kind.TEXT,
     "owner": Kind.TEXT,
     "description": Kind.TEXT,

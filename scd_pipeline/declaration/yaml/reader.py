@@ -207,8 +207,8 @@ class DimensionReader:
             values["column_names"] = self.options(field, values["column_names"], options.ATTRIBUTE_COLUMNS)
         return Attribute(**{"scd": None, **values})
 
-    def mirror(self, path: str, node: Node) -> Mirror:
-        values = self.options(path, node, options.MIRROR)
+    def mirror(self, path: str, node: Node, allowed: Options = options.MIRROR) -> Mirror:
+        values = self.options(path, node, allowed)
         if "former_names" in values:
             field = field_path(path, "former_names")
             entries = self.entries(field, values["former_names"])
@@ -262,6 +262,15 @@ class DimensionReader:
         if "options" in values:
             values["options"] = self.texts(field_path(path, "options"), values["options"])
         return channel(**values)
+
+    def types(self, path: str, node: Node) -> dict[str, str]:
+        """Return the types of columns; the default is string."""
+        if not isinstance(node, MappingNode):
+            return dict.fromkeys(self.value(path, node, Kind.NAMES) or (), "string")
+        return {
+            name: self.value(field_path(path, name), data_type, Kind.TEXT) or "string"
+            for name, data_type in self.entries(path, node).items()
+        }
 
     def texts(self, path: str, node: Node) -> dict[str, str]:
         """Return the texts of a mapping by name, without those that are invalid."""

@@ -1,0 +1,1 @@
+"""Landing tables: the rows that deliveries leave, without history (S38)."""
