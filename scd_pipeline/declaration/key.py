@@ -17,8 +17,8 @@ WHOLE_ROW = "whole_row"
 class KeyColumn:
     """A column of the business key, which identifies an entity; it is never NULL (S26).
 
-    - `derived`: how its value is computed if it is not read from deliveries: the hash of all attributes of the delivered
-      row (S37), the number of the row among equal rows, or its delivery (S38)
+    - `derived`: how its value is computed if it is not read from deliveries: the hash of all attributes of the row
+      (S37), the number of the row among equal rows, or its delivery (S38)
     """
 
     name: str

@@ -403,7 +403,8 @@ def _oracle_row(
     bad = o.BAD in (time, sequence, *(() if deleted else values.values())) or (lacks and not deleted)
     return o.Row(
         tuple(
-            _whole_row(values) if key.is_row_hash else cast(row[key.name], key.type) for key in dimension.business_key
+            _whole_row(values) if key.derived is not None else cast(row[key.name], key.type)
+            for key in dimension.business_key
         ),
         values,
         "delete" if deleted else "upsert",
