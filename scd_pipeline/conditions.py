@@ -89,6 +89,20 @@ CONDITIONS: Mapping[str, Condition] = {
         "files of this delivery no longer exist: {reason}; expected every file that was listed",
         "deliver it again, or do nothing: the next load does not list it",
     ),
+    "BUCKET_MISSING": Condition(
+        "the object store has no such bucket; expected the bucket of a declared path; nothing was loaded",
+        "create it, or correct the path, or the endpoint of the store (AWS_ENDPOINT_URL)",
+    ),
+    "STORE_FAILS": Condition(
+        "{reason}; expected that this process can list the bucket and read its objects; nothing was loaded from it",
+        "correct the credentials, the region and the endpoint in the environment of this process, such as "
+        "AWS_ACCESS_KEY_ID, AWS_REGION and AWS_ENDPOINT_URL, or permit the action on the bucket",
+    ),
+    "NO_CONNECTOR": Condition(
+        "Spark has no file system for {scheme}, and does not see copies in {folder} on this machine; expected one "
+        "of both; nothing of it was loaded",
+        "install the jars of the file system on the server of Spark, such as hadoop-aws",
+    ),
     "CHANGED_WHILE_READ": Condition(
         "its files were replaced or changed while they were read; expected complete files; nothing of it was loaded",
         "load again: the next load reads the new content; move files to the path when they are complete",

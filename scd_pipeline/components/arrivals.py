@@ -20,7 +20,6 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.discovery import (
     declaration_folder,
-    discover_files,
     file_fingerprints,
     file_version,
     list_files,
@@ -105,9 +104,8 @@ class _Tick:
     ) -> None:
         self._dimension, self._instance, self._cursor = dimension, instance, cursor
         tables = table_states(dimension)
-        listing = list_files(dimension, base=declaration_folder(dimension))
-        self._near_matches = listing.near_matches
-        buckets = _buckets(file_fingerprints(dimension, listing))
+        self._listing = list_files(dimension, base=declaration_folder(dimension))
+        buckets = _buckets(file_fingerprints(dimension, self._listing))
         changed = [bucket for bucket, files in buckets.items() if cursor.done.get(bucket) != files.digest]
         # Those of the waiting files are read first, as the cursor would lose what it has seen of them.
         waiting = {_bucket(name) for name in cursor.waiting}
@@ -150,14 +148,13 @@ class _Tick:
         incomplete = sorted(set(self._seen) - set(self._complete))
         if incomplete:
             return f"waiting for files that are still being written: {first_names(incomplete)}"
-        return "; ".join(["no new deliveries", *(str(near.warning()) for near in self._near_matches)])
+        return "; ".join(["no new deliveries", *(str(near.warning()) for near in self._listing.near_matches)])
 
     @cached_property
     def _available(self) -> dict[str, str]:
-        """The versions of all available files, by partition key; listed at most once in a tick."""
+        """The versions of all available files, by partition key; computed at most once in a tick."""
         return {
-            partition_key(delivery, self._dimension): file_version(delivery)
-            for delivery in discover_files(self._dimension)
+            partition_key(delivery, self._dimension): file_version(delivery) for delivery in self._listing.deliveries()
         }
 
     def _not_recorded(self, buckets: Collection[str]) -> dict[str, str]:

@@ -43,6 +43,9 @@ FORMAT_SUFFIXES = tuple(_FORMATS_BY_SUFFIX)
 _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE_SCHEME = re.compile(r"^file:/+")
+BUCKET_SCHEMES = ("s3", "s3a", "gs", "abfss")
+"""The schemes of the object stores whose objects can be listed."""
+_BUCKET = re.compile(rf"(?P<address>(?:{'|'.join(BUCKET_SCHEMES)})://[^/{{}}]+)(?P<key>/.*)")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -426,6 +429,17 @@ def is_address(path: Any) -> bool:
 def without_file_scheme(path: str) -> str:
     """Return a path of this machine without its scheme `file:`; any other path unchanged."""
     return _FILE_SCHEME.sub("/", path)
+
+
+def split_bucket(path: str) -> tuple[str, str]:
+    """Return the address of the bucket in a path of an object store, and the rest; two empty texts of another path."""
+    match = _BUCKET.fullmatch(path)
+    return (match["address"], match["key"]) if match else ("", "")
+
+
+def is_in_bucket(path: Any) -> bool:
+    """Return whether a path is one of an object in a bucket, such as `s3a://landing/customers.csv`."""
+    return isinstance(path, str) and bool(_BUCKET.fullmatch(path))
 
 
 def format_of(path: Any, versions: Any = False) -> str | None:

@@ -21,6 +21,7 @@ from scd_pipeline.deliveries.batch_summary import with_exact_ties
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint_deliveries
 from scd_pipeline.deliveries.intake import IntakeResult
+from scd_pipeline.deliveries.local_copies import local_copies
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
 from scd_pipeline.deliveries.read import (
@@ -116,15 +117,18 @@ def _read(
     applied: AppliedState | None,
     dimension: Dimension,
 ) -> ReadResult:
-    while True:
-        opened = open_deliveries(spark, to_read, dimension)
-        has_applied = applied is not None and opened.dimension == dimension
-        narrowed = compute_narrowed(opened, stored, applied, dimension) if applied and has_applied else None
-        read = narrowed or compute_deliveries(spark, opened, opened.dimension)
-        whole = _versions_to_read_whole(to_read, read)
-        if not whole:
-            return read
-        to_read = _read_whole(to_read, whole)
+    with local_copies(spark, to_read) as copies:
+        to_read = copies.deliveries
+        while True:
+            opened = open_deliveries(spark, to_read, dimension)
+            has_applied = applied is not None and opened.dimension == dimension
+            narrowed = compute_narrowed(opened, stored, applied, dimension) if applied and has_applied else None
+            read = narrowed or compute_deliveries(spark, opened, opened.dimension)
+            whole = _versions_to_read_whole(to_read, read)
+            if not whole:
+                rejected = copies.restored_results(read.rejected)
+                return replace(read, readable=copies.restored(read.readable), rejected=rejected)
+            to_read = _read_whole(to_read, whole)
 
 
 def _with_changes_only(to_read: Sequence[PendingDelivery], stored: Sequence[Batch]) -> list[PendingDelivery]:

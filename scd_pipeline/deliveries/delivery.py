@@ -53,6 +53,7 @@ class Delivery:
       revision or a higher one was accepted is not read
     - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows; several
       deliveries can be partitions of one `frame`
+    - `size`: the bytes of the files at `path` when they were discovered
     - `changes_since`: the version before `table_version`; if that one is loaded, only the rows that were inserted or
       updated since are read, by the table's change data feed
 
@@ -78,6 +79,7 @@ class Delivery:
     partition: str | None = None
     table_version: int | None = None
     changes_since: int | None = None
+    size: int | None = None
     sealed: bool = False
     is_overwritten_in_place: bool = False
     unchanged_since: str | int | datetime | None = None

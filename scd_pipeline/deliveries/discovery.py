@@ -18,14 +18,14 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.path_times import PathTime, parse_time_of_day, read_path_time
-from scd_pipeline.declaration.source import is_address
+from scd_pipeline.declaration.source import is_address, without_file_scheme
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.files import as_text, file_fingerprint, last_changed, total_size
+from scd_pipeline.deliveries.files import as_text, last_changed
 from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.near_matches import NearMatches, without_used
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
 from scd_pipeline.deliveries.path_matches import PathMatch, list_paths
-from scd_pipeline.deliveries.paths import normalize_path
+from scd_pipeline.deliveries.paths import exists_for_spark, normalize_path
 from scd_pipeline.deliveries.readers import partition_column
 from scd_pipeline.deliveries.source_commits import changes_rows, commits, has_change_data_feed, partition_changes
 from scd_pipeline.errors import LoadWarning, SourceDataError, UsageError, first_line
@@ -163,7 +163,7 @@ def declaration_folder(dimension: Dimension) -> Path:
 def _channel_paths(dimension: Dimension) -> str:
     folder = declaration_folder(dimension)
     channels = [channel for source in dimension.sources for _, channel in source.channels]
-    return ", ".join(str(folder / channel.path) for channel in channels if channel.path) or "any path"
+    return ", ".join(_absolute_path(channel.path, folder) for channel in channels if channel.path) or "any path"
 
 
 def _some(names: Collection[str]) -> str:
@@ -196,10 +196,7 @@ def discover_all(dimension: Dimension, spark: SparkSession | None, *, base: Path
         base: The folder of relative paths; the current folder by default.
     """
     listing = list_files(dimension, base=base)
-    deliveries: list[Delivery] = []
-    for file in listing.files:
-        with suppress(FileNotFoundError):
-            deliveries.append(_file_delivery(file))
+    deliveries = listing.deliveries()
     for source in dimension.sources:
         for _, channel in source.channels:
             if spark is not None and channel.path is not None and is_table(channel):
@@ -214,6 +211,7 @@ def is_table(channel: Snapshot | Feed) -> bool:
 
 
 def _absolute_path(path: str, base: Path | None) -> str:
+    path = without_file_scheme(path)
     return path if is_address(path) else str((base or Path()) / path)
 
 
@@ -246,6 +244,14 @@ class FileListing:
     files: tuple[SourceFile, ...]
     near_matches: tuple[NearMatches, ...]
 
+    def deliveries(self) -> list[Delivery]:
+        """Return the deliveries in the files; a file that vanishes in the meantime is skipped."""
+        deliveries = []
+        for file in self.files:
+            with suppress(FileNotFoundError):
+                deliveries.append(_file_delivery(file))
+        return deliveries
+
 
 def list_files(dimension: Dimension, *, base: Path | None = None) -> FileListing:
     """List the folder of each channel once.
@@ -263,35 +269,36 @@ def list_files(dimension: Dimension, *, base: Path | None = None) -> FileListing
                 files += [SourceFile(source.name, channel, match) for match in listing.matches]
                 near = NearMatches(dimension.name, source.name, name, channel.path, listing.near_matches)
                 near_matches.append(near)
-    used = {str(file.match.path) for file in files}
+    used = {file.match.entry.path for file in files}
     return FileListing(tuple(files), without_used(near_matches, used))
 
 
 def file_fingerprints(dimension: Dimension, listing: FileListing) -> dict[str, str]:
-    """Return, by partition key, the fingerprint of each file or folder (`files.file_fingerprint`), without reading it.
+    """Return, by partition key, the fingerprint of each file or folder (`Entry.fingerprint`), without reading it.
 
     A file that vanishes in the meantime has none. Another fingerprint does not imply another content.
     """
     fingerprints = {}
     for file in listing.files:
         with suppress(FileNotFoundError):
-            fingerprints[partition_key(file.identity, dimension)] = file_fingerprint(file.match.path)
+            fingerprints[partition_key(file.identity, dimension)] = file.match.entry.fingerprint()
     return fingerprints
 
 
 def file_version(delivery: Delivery) -> str:
     """Return when the file or folder of a delivery was last changed, and its size; it changes with the content."""
     time = from_micros(int(str(delivery.revision)))
-    return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}, {total_size(Path(str(delivery.path)))} bytes"
+    return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}, {delivery.size} bytes"
 
 
 def _file_delivery(file: SourceFile) -> Delivery:
-    time = file.match.time
+    time, entry = file.match.time, file.match.entry
     return replace(
         file.identity,
         at=delivery_time(time, file.channel) if time else None,
-        revision=last_changed(file.match.path),
-        path=as_text(str(file.match.path)),
+        revision=entry.last_changed(),
+        size=entry.total_size(),
+        path=as_text(entry.path),
         sealed=True,
         is_overwritten_in_place=True,
     )
@@ -358,20 +365,10 @@ def discover_table(spark: SparkSession, source: str, channel: Snapshot | Feed, p
         list_deliveries = _versions if channel.versions else _partitions
         return list_deliveries(spark, source, channel, path)
     except AnalysisException as error:
-        if _exists(spark, path):
+        if exists_for_spark(spark, path):
             details = {"path": path, "format": channel.format, "cause": first_line(error)}
             raise SourceDataError("NOT_A_TABLE", source, **details) from error
         return []
-
-
-def _exists(spark: SparkSession, path: str) -> bool:
-    """Return whether the server sees anything at the path."""
-    try:
-        return bool(spark.read.format("binaryFile").load(path).schema)
-    except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
-            return False
-        raise
 
 
 def _versions(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
-from scd_pipeline.declaration.source import is_address
-from scd_pipeline.deliveries.files import file_fingerprint
+from scd_pipeline.declaration.source import is_address, is_in_bucket
+from scd_pipeline.deliveries.entries import entry_at
 from scd_pipeline.deliveries.paths import is_pattern
 from scd_pipeline.deliveries.pending import PendingDelivery
 
@@ -37,17 +37,17 @@ def changed_deliveries(pending: Iterable[PendingDelivery], before: Fingerprints)
     return [each for each in deliveries if after[each.number] != before.get(each.number, ())]
 
 
-_Folders = Mapping[str, Sequence[Path]]
+_Folders = Mapping[str, Sequence[str]]
 """The folders of a table by the value of its partition column."""
 
 
-def _fingerprints(paths: Iterable[Path]) -> Iterable[str]:
+def _fingerprints(paths: Iterable[str]) -> Iterable[str]:
     for path in paths:
         with suppress(FileNotFoundError):
-            yield f"{path} {file_fingerprint(path)}"
+            yield f"{path} {entry_at(path).fingerprint()}"
 
 
-def _paths(delivery: PendingDelivery, tables: dict[tuple[str, str], _Folders]) -> Sequence[Path]:
+def _paths(delivery: PendingDelivery, tables: dict[tuple[str, str], _Folders]) -> Sequence[str]:
     """Return the files and folders of a delivery: none of a frame, and of tables whose versions never change.
 
     Args:
@@ -55,21 +55,23 @@ def _paths(delivery: PendingDelivery, tables: dict[tuple[str, str], _Folders]) -
         tables: The folders of tables by path and partition column, to which this function adds.
     """
     path, partition = delivery.delivery.path, delivery.delivery.partition
-    if path is None or is_address(path) or delivery.channel.format == "delta":
+    if path is None or delivery.channel.format == "delta" or (is_address(path) and not is_in_bucket(path)):
         return []
     if partition is not None:
         key = (path, str(delivery.channel.partition).casefold())
         if key not in tables:
             tables[key] = _folders_by_value(Path(path), key[1])
         return tables[key].get(partition, ())
-    return sorted(Path("/").glob(str(Path(path).absolute())[1:])) if is_pattern(path) else [Path(path)]
+    if is_in_bucket(path) or not is_pattern(path):
+        return [path]
+    return sorted(map(str, Path("/").glob(str(Path(path).absolute())[1:])))
 
 
 def _folders_by_value(table: Path, column: str) -> _Folders:
     """Return the folders of a partition column, which may be inside of those of other columns."""
-    folders: dict[str, list[Path]] = {}
+    folders: dict[str, list[str]] = {}
     for folder in _partition_folders(table, column):
-        folders.setdefault(_folder_value(folder)[1], []).append(folder)
+        folders.setdefault(_folder_value(folder)[1], []).append(str(folder))
     return folders
 
 

@@ -33,7 +33,7 @@ class NearMatches:
     @property
     def names(self) -> list[str]:
         """The names of the files or folders."""
-        return [as_text(file.path.name) for file in self.files]
+        return [as_text(file.entry.name) for file in self.files]
 
     def warning(self) -> LoadWarning:
         """Return the warning that names the files, the expected names and the fix."""
@@ -59,6 +59,6 @@ class NearMatches:
 def without_used(near_matches: Iterable[NearMatches], used: Collection[str | None]) -> tuple[NearMatches, ...]:
     """Return the near matches that are not deliveries of other channels, whose paths are in `used`."""
     unused = [
-        replace(each, files=tuple(file for file in each.files if str(file.path) not in used)) for each in near_matches
+        replace(each, files=tuple(file for file in each.files if file.entry.path not in used)) for each in near_matches
     ]
     return tuple(each for each in unused if each.files)

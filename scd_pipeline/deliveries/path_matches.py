@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from scd_pipeline.declaration.path_times import FORMS, PathTime, form_expression, path_time
 from scd_pipeline.declaration.source import placeholders, split_placeholder
+from scd_pipeline.deliveries.entries import Entry, Folder, folder_at
 from scd_pipeline.deliveries.files import as_text
 
 _ANY_NAME = r"[^/]*[^/\s][^/]*"
@@ -26,12 +26,12 @@ class PathMatch:
     """A file or folder at a path with a placeholder.
 
     Attributes:
-        path: The file or folder.
+        entry: The file or folder.
         name: The name of its delivery: the time in its default form, or the text in place of `{delivery}`.
         time: The time in the path; None for `{delivery}`.
     """
 
-    path: Path
+    entry: Entry
     name: str
     time: PathTime | None
 
@@ -43,12 +43,12 @@ class NearMatch:
     Or a file whose path is that of a folder with deliveries.
 
     Attributes:
-        path: The file or folder.
+        entry: The file or folder.
         value: The text in place of the placeholder.
         matches_form: Whether this text has the declared form, so that something else differs.
     """
 
-    path: Path
+    entry: Entry
     value: str
     matches_form: bool
 
@@ -65,6 +65,9 @@ def list_paths(pattern: str) -> PathListing:
     """Return the files and folders at a path with one placeholder; the folder is listed once.
 
     Names that begin with `.` or `_` are ignored.
+
+    Raises:
+        SourceDataError: BUCKET_MISSING or STORE_FAILS: An object store does not list the folder.
     """
     (text,) = placeholders(pattern)
     head, tail = pattern.split("{" + text + "}", 1)
@@ -74,31 +77,31 @@ def list_paths(pattern: str) -> PathListing:
     is_like = _is_date_like if placeholder in FORMS else bool
     within = "." if "/" in form else "[^/]"
     relaxed = re.compile(f"{re.escape(head)}(?P<value>{within}+?){re.escape(tail)}{_COPY_AT_END}", re.IGNORECASE)
-    folder = Path(head).parent if not head.endswith("/") else Path(head)
+    folder = folder_at(head[: head.rfind("/") + 1])
     depth = (form + tail).count("/") + 1
     matches, near_matches = [], []
-    for path in sorted(folder.glob("/".join(["*"] * depth))):
-        if path.name.startswith((".", "_")):
+    for entry in folder.entries(depth):
+        if entry.name.startswith((".", "_")):
             continue
-        if match := exact.fullmatch(str(path)):
+        if match := exact.fullmatch(entry.path):
             time = path_time(match) if placeholder in FORMS else None
-            matches.append(PathMatch(path, time.name if time else as_text(match["value"]), time))
-        elif (match := relaxed.fullmatch(str(path))) and is_like(match["value"]):
-            near_matches.append(NearMatch(path, match["value"], bool(re.fullmatch(value, match["value"]))))
+            matches.append(PathMatch(entry, time.name if time else as_text(match["value"]), time))
+        elif (match := relaxed.fullmatch(entry.path)) and is_like(match["value"]):
+            near_matches.append(NearMatch(entry, match["value"], bool(re.fullmatch(value, match["value"]))))
     if placeholder in FORMS:
         near_matches += _files_in_place_of_folders(folder, head, value, form, tail)
-    return PathListing(tuple(matches), tuple(sorted(near_matches, key=lambda near: near.path)))
+    return PathListing(tuple(matches), tuple(sorted(near_matches, key=lambda near: near.entry.path)))
 
 
-def _files_in_place_of_folders(folder: Path, head: str, value: str, form: str, tail: str) -> list[NearMatch]:
+def _files_in_place_of_folders(folder: Folder, head: str, value: str, form: str, tail: str) -> list[NearMatch]:
     """Return the files whose names match the folder with the placeholder; none if it is in the name of the file."""
     end, separator, _ = tail.partition("/")
     if not separator:
         return []
     pattern = re.compile(f"{re.escape(head)}(?P<value>{value}){re.escape(end)}")
-    paths = folder.glob("/".join(["*"] * (form.count("/") + 1)))
-    matches = ((path, pattern.fullmatch(str(path))) for path in paths if path.is_file())
-    return [NearMatch(path, match["value"], matches_form=True) for path, match in matches if match]
+    files = (entry for entry in folder.entries(form.count("/") + 1) if entry.is_file())
+    matches = ((file, pattern.fullmatch(file.path)) for file in files)
+    return [NearMatch(file, match["value"], matches_form=True) for file, match in matches if match]
 
 
 def _is_date_like(text: str) -> bool:

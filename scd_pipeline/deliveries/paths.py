@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from pyspark.sql import Column
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration.source import is_address, without_file_scheme
@@ -69,3 +70,13 @@ def is_pattern(path: str) -> bool:
 def escape_glob(path: str) -> str:
     """Return a path that Spark reads literally unless it is a pattern."""
     return path if is_pattern(path) else _GLOB_CHARACTER.sub(r"\\\1", path)
+
+
+def exists_for_spark(spark: SparkSession, path: str) -> bool:
+    """Return whether the server sees anything at the path."""
+    try:
+        return bool(spark.read.format("binaryFile").load(path).schema)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return False
+        raise

@@ -91,6 +91,12 @@ class PendingDelivery:
         return f"{self.batch.id}#{self.duplicate}" if self.duplicate else self.batch.id
 
     @property
+    def is_read_by_path(self) -> bool:
+        """Whether the delivery is files in the channel's format, not a frame or a part of a table."""
+        is_in_table = self.channel.format == "delta" or self.delivery.partition is not None
+        return self.delivery.frame is None and self.delivery.path is not None and not is_in_table
+
+    @property
     def derives_scope(self) -> bool:
         """Whether its rows determine what it covers."""
         return bool(self.batch.scope_columns) and self.batch.scope is None

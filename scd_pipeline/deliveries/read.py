@@ -163,7 +163,7 @@ def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dim
         if delivery.number in failed:
             continue
         try:
-            if _is_read_by_path(delivery):
+            if delivery.is_read_by_path:
                 shape = _shape(spark, delivery, dimension, layouts_by_number.get(delivery.number))
             else:
                 shape = _shape_of_one(spark, delivery, dimension, tables)
@@ -305,7 +305,7 @@ class _Part:
 
 def _unfit_files(pending: Sequence[PendingDelivery]) -> _Failures:
     """Return the deliveries of files that are of another format, by their first bytes, and of folders without files."""
-    problems = [(delivery, _file_problem(delivery)) for delivery in pending if _is_read_by_path(delivery)]
+    problems = [(delivery, _file_problem(delivery)) for delivery in pending if delivery.is_read_by_path]
     return [(delivery, _Unreadable("UNREADABLE_DELIVERY", reason=problem)) for delivery, problem in problems if problem]
 
 
@@ -318,7 +318,7 @@ def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tup
     """Return the layouts of CSV deliveries by their numbers; files and folders of one channel are read together."""
     channels: dict[tuple[str, ...], list[PendingDelivery]] = {}
     for delivery in pending:
-        if delivery.channel.format == "csv" and _is_read_by_path(delivery):
+        if delivery.channel.format == "csv" and delivery.is_read_by_path:
             path = str(delivery.delivery.path)
             key = (delivery.batch.source, delivery.batch.channel, *([path] if is_pattern(path) else []))
             channels.setdefault(key, []).append(delivery)
@@ -547,7 +547,7 @@ def _missing_columns(
 ) -> _Unreadable:
     """Return the error of deliveries that lack columns, for a single one with those that are inside of others."""
     first, fields = members[0], columns.fields
-    if len(members) == 1 and first.channel.is_json and _is_read_by_path(first):
+    if len(members) == 1 and first.channel.is_json and first.is_read_by_path:
         with suppress(PySparkException, Py4JJavaError):  # the files have been read once; only the hint needs types
             paths, names = [str(first.delivery.path)], [field.name for field in fields]
             types = nested_columns(spark, first.channel, paths, names)
@@ -584,7 +584,7 @@ def _has_no_rows(spark: SparkSession, frame: DataFrame, members: Sequence[Pendin
     if frame.isEmpty():
         return True
     channel, paths = members[0].channel, [str(member.delivery.path) for member in members]
-    return bool(channel.rows) and _is_read_by_path(members[0]) and has_only_nulls(spark, channel, paths)
+    return bool(channel.rows) and members[0].is_read_by_path and has_only_nulls(spark, channel, paths)
 
 
 def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
@@ -628,13 +628,6 @@ def _translate_read_errors(code: str, path: str = "") -> Iterator[None]:
         is_missing = _MISSING_FILES.search(message or "")
         reason = first_line(Exception(message))
         raise _Unreadable("DELIVERY_MISSING" if is_missing else code, reason=f"{prefix}{reason}") from error
-
-
-def _is_read_by_path(delivery: PendingDelivery) -> bool:
-    """Return whether the delivery is files in the channel's format, not a frame or a part of a table."""
-    described = delivery.delivery
-    is_in_table = delivery.channel.format == "delta" or described.partition is not None
-    return described.frame is None and described.path is not None and not is_in_table
 
 
 def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension, layout: CsvLayout | None) -> _Shape:
@@ -807,7 +800,7 @@ def _frame(
             frame = frame.where(partition.isin([delivery.delivery.partition for delivery in members]))
             frame = frame.withColumn(FILE, partition)
         return frame, (*reserved, *unread)
-    if not _is_read_by_path(first):
+    if not first.is_read_by_path:
         table = read_table(spark, first.channel, first.delivery, changes_only=first.changes_only, fields=shape.fields)
         return _without_reserved(table)
     if is_in_order and Path(str(first.delivery.path)).is_dir():

@@ -402,10 +402,13 @@ long retention of files: 'interval 31 days' is longer than the 720 hours of `del
   rejects; declare `delta.logRetentionDuration: interval 744 hours`, or more
 
 # PATH_PLACEHOLDER
-placeholder at an address with one slash: files at an address cannot be listed, so no delivery would be found for
-  {date}; give a path of this machine, such as one in a mounted folder, or pass frames
-placeholder at an address: files at an address cannot be listed, so no delivery would be found for {date}; give a path
-  of this machine, such as one in a mounted folder, or pass frames
+placeholder at an address with one slash: files at this address cannot be listed, so no delivery would be found for
+  {date}; give a path of this machine, or one below the name of a bucket (s3://, s3a://, gs://, abfss://), or pass
+  frames
+placeholder at an address: files at this address cannot be listed, so no delivery would be found for {date}; give a path
+  of this machine, or one below the name of a bucket (s3://, s3a://, gs://, abfss://), or pass frames
+placeholder in the name of a bucket: files at this address cannot be listed, so no delivery would be found for {date};
+  give a path of this machine, or one below the name of a bucket (s3://, s3a://, gs://, abfss://), or pass frames
 path fixed: nothing in 'landing/customers.csv' distinguishes one delivery from the next; put {date} or {datetime} in
   the name, such as customers_{date}.csv
 path fixed of a feed whose rows have times: nothing in 'landing/changes.json' distinguishes one delivery from the

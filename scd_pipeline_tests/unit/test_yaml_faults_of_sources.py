@@ -45,7 +45,11 @@ SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", skip_lines: 1, 
 5 | sources.crm.snapshot.skip_lines | NOT_APPLICABLE
 
 # placeholder at an address
-SNAPSHOT | landing/customers | s3://landing/customers
+SNAPSHOT | landing/customers | hdfs://landing/customers
+5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
+
+# placeholder in the name of a bucket
+SNAPSHOT | landing/customers_{date} | s3://landing-{date}/customers
 5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
 
 # timezone

@@ -18,6 +18,7 @@ from scd_pipeline.declaration.frozen import FrozenMapping, set_frozen_fields
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name
 from scd_pipeline.declaration.patterns import pattern_problem
 from scd_pipeline.declaration.source import (
+    BUCKET_SCHEMES,
     PLACEHOLDERS,
     SEQUENCE_BITS,
     TIES,
@@ -31,8 +32,10 @@ from scd_pipeline.declaration.source import (
     Snapshot,
     Source,
     is_address,
+    is_in_bucket,
     placeholders,
     split_placeholder,
+    without_file_scheme,
 )
 from scd_pipeline.declaration.yaml.options import COLUMN, FEED, RETIRE_GUARD, SNAPSHOT, SOURCE
 from scd_pipeline.texts import did_you_mean, is_text, short_repr
@@ -409,14 +412,11 @@ def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
             option = "versions" if channel.versions else "partition"
             problem = f"`{option}` distinguishes its deliveries, so {{{valid[0]}}} has no meaning"
             errors.add("PATH_PLACEHOLDER", f"{path}.path", problem, "give the path of the table alone")
-    elif valid and is_address(channel.path):
-        problem = f"files at an address cannot be listed, so no delivery would be found for {{{valid[0]}}}"
-        errors.add(
-            "PATH_PLACEHOLDER",
-            f"{path}.path",
-            problem,
-            "give a path of this machine, such as one in a mounted folder, or pass frames",
-        )
+    elif valid and not _is_listed(channel.path):
+        problem = f"files at this address cannot be listed, so no delivery would be found for {{{valid[0]}}}"
+        schemes = ", ".join(f"{scheme}://" for scheme in BUCKET_SCHEMES)
+        fix = f"give a path of this machine, or one below the name of a bucket ({schemes}), or pass frames"
+        errors.add("PATH_PLACEHOLDER", f"{path}.path", problem, fix)
     elif len(valid) > 1:
         errors.add(
             "PATH_PLACEHOLDER", f"{path}.path", f"has {len(valid)} placeholders", f"keep one: {_braced(allowed)}"
@@ -425,6 +425,11 @@ def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
         _report_timeless(errors, f"{path}.path", channel, valid[0])
     elif not names:
         _report_missing_placeholder(errors, f"{path}.path", channel)
+
+
+def _is_listed(path: str | None) -> bool:
+    """Return whether the files at a path can be listed: those of this machine, and the objects of a bucket."""
+    return is_in_bucket(path) or not is_address(without_file_scheme(path or ""))
 
 
 def _allowed_placeholders(channel: Channel) -> tuple[str, ...]:
