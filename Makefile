@@ -98,6 +98,10 @@ bench: setup ## Measure loads against other ways to load; no run begins after tw
 bench-quick: setup ## Measure a few small loads in about three minutes; fails unless all rows are equal
 	$(PY) -m benchmarks quick $(ARGS)
 
+.PHONY: compare
+compare: setup ## Install dlt and dbt, and compare their rows with those in docs/coming-from/compared.md
+	$(PY) -m scd_pipeline_tests.semantics.compared.measure
+
 .PHONY: lint
 lint: setup ## Check style, types, import layers and words
 	$(PY) -m ruff check .
@@ -139,6 +143,7 @@ dist: setup ## Build the wheel into dist/
 docs: setup $(DOCS_STAMP) ## Generate pages and references from code, and build the documentation site into site/
 	$(PY) -m scd_pipeline_tests.semantics.page
 	$(PY) -m scd_pipeline_tests.semantics.requirements.page
+	$(PY) -m scd_pipeline_tests.semantics.compared.page
 	$(PY) -m scd_pipeline.declaration.schema > docs/reference/declaration.schema.json
 	$(PY) -m scd_pipeline_tests.docs.commands
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs --quiet build --strict

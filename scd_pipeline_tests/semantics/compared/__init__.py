@@ -1,0 +1,1 @@
+"""Comparison with other tools: the same histories in dlt, in dbt snapshots and here."""

@@ -1,0 +1,1 @@
+"""Programs that run in the environments of other tools. They import neither Spark nor `scd_pipeline`."""
