@@ -7,7 +7,7 @@ rows differ has the rule that this package follows.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +28,9 @@ def _dlt(title: str, strategy: str, **options: Any) -> Tool:
     return Tool(f"dlt {title}", "dlt_loads", "dlt", {"strategy": strategy, **options})
 
 
-def _dbt(title: str, hard_deletes: str, **strategy: Any) -> Tool:
-    return Tool(f"dbt {title}", "dbt_snapshots", "dbt", {**strategy, "hard_deletes": hard_deletes})
+def _dbt(title: str, hard_deletes: str, unique_key: str | Sequence[str] = "id", **strategy: Any) -> Tool:
+    options = {"unique_key": unique_key, **strategy, "hard_deletes": hard_deletes}
+    return Tool(f"dbt {title}", "dbt_snapshots", "dbt", options)
 
 
 _CHECK: Mapping[str, Any] = {"strategy": "check", "check_cols": ["city"]}
@@ -40,6 +41,7 @@ _LAST = {"columns": {"seq": {"dedup_sort": "desc"}}}
 SCD2 = _dlt("`scd2`", "scd2")
 SCD2_BY_KEY = _dlt("`scd2` with `merge_key`", "scd2", merge_key="id")
 SCD2_BY_CURSOR = _dlt("`scd2` with `merge_key` and `incremental`", "scd2", merge_key="id", incremental="updated_at")
+SCD2_BY_COLUMNS = _dlt("`scd2` with `merge_key` of two columns", "scd2", merge_key=["region", "code"])
 DELETE_INSERT = _dlt("`delete-insert`", "delete-insert", primary_key="id")
 DELETE_INSERT_BY_DAY = _dlt("`delete-insert` with `merge_key`", "delete-insert", merge_key="day")
 DELETE_INSERT_FLAGGED = _dlt("`delete-insert` with `hard_delete`", "delete-insert", primary_key="id", **_FLAG)
@@ -50,6 +52,7 @@ UPSERT_FLAGGED = _dlt("`upsert` with `hard_delete`", "upsert", primary_key="id",
 CHECK = _dbt("`check`", "invalidate", **_CHECK)
 CHECK_ALL = _dbt("`check` of all columns", "invalidate", strategy="check", check_cols="all")
 CHECK_FEED = _dbt("`check` with `hard_deletes: ignore`", "ignore", **_CHECK)
+CHECK_BY_COLUMNS = _dbt("`check` with `unique_key` of two columns", "ignore", ["region", "code"], **_CHECK)
 CHECK_RECORDS = _dbt("`check` with `hard_deletes: new_record`", "new_record", **_CHECK)
 TIMESTAMP = _dbt("`timestamp`", "invalidate", **_TIMESTAMP)
 TIMESTAMP_FEED = _dbt("`timestamp` with `hard_deletes: ignore`", "ignore", **_TIMESTAMP)
@@ -91,6 +94,15 @@ class History:
         (table,) = self.case.tables
         return table
 
+    @property
+    def batches(self) -> tuple[DeliveredBatch, ...]:
+        """The deliveries in order of arrival."""
+        return self.case.batches
+
+    def table(self, outcome: Outcome) -> str:
+        """Return the rows of an outcome."""
+        return outcome.table or self.case.becomes
+
 
 @dataclass(frozen=True)
 class Merge:
@@ -101,16 +113,14 @@ class Merge:
     deliveries: DeliveryTable
     outcomes: tuple[Outcome, ...]
 
+    @property
+    def batches(self) -> tuple[DeliveredBatch, ...]:
+        """The deliveries in order of arrival."""
+        return tuple(self.deliveries.batches(PERSON.dimension))
 
-def batches(history: History | Merge) -> tuple[DeliveredBatch, ...]:
-    """Return the deliveries of a history in order of arrival."""
-    return tuple(history.deliveries.batches(PERSON.dimension))
-
-
-def outcome_table(history: History | Merge, outcome: Outcome) -> str:
-    """Return the rows of a tool as a text table: its own, or the equal ones of this package."""
-    equal = history.case.becomes if isinstance(history, History) else ""
-    return outcome.table or equal
+    def table(self, outcome: Outcome) -> str:
+        """Return the rows of an outcome."""
+        return outcome.table
 
 
 PERSON = declare(
@@ -120,6 +130,7 @@ PERSON = declare(
     sources:
       crm:
         snapshot: {}
+        bad_row_limit: 0.5
     attributes:
       city: 2
       email: {scd: 2, missing: not_provided}
@@ -133,6 +144,18 @@ RESIDENT = declare(
     sources:
       crm:
         snapshot: {effective_at: updated_at}
+        feed: {effective_at: updated_at}
+    attributes:
+      city: 2
+    """
+)
+
+BRANCH = declare(
+    """
+    dimension: dim_branch
+    business_key: {region: string, code: string}
+    sources:
+      crm:
         feed: {effective_at: updated_at}
     attributes:
       city: 2
@@ -402,6 +425,134 @@ HISTORIES = (
                 rule="S5",
                 note="Both rows are current.",
             ),
+        ),
+    ),
+    History(
+        "Two equal rows of a key",
+        "The second snapshot has a row twice. It is one change here.",
+        Case(
+            PERSON,
+            snapshots(
+                """
+                | delivery | at         | id | city |
+                | 1        | 2024-01-01 | 1  | Wien |
+                | 2        | 2024-02-01 | 1  | Bonn |
+                | 2        | 2024-02-01 | 1  | Bonn |
+                """
+            ),
+            becomes="""
+            | id | city | effective_from | effective_to |
+            | 1  | Wien | 2024-01-01     | 2024-02-01   |
+            | 1  | Bonn | 2024-02-01     | OPEN         |
+            """,
+        ),
+        (
+            Outcome(
+                SCD2,
+                CHECK,
+                table="""
+                | id | city | effective_from | effective_to |
+                | 1  | Wien | 2024-01-01     | 2024-02-01   |
+                | 1  | Bonn | 2024-02-01     | OPEN         |
+                | 1  | Bonn | 2024-02-01     | OPEN         |
+                """,
+                rule="S5",
+                note="Both rows are current.",
+            ),
+        ),
+    ),
+    History(
+        "A key without a value",
+        "Two snapshots have a row whose key is NULL. It is quarantined here, and the other rows are loaded.",
+        Case(
+            PERSON,
+            snapshots(
+                """
+                | delivery | at         | id   | city |
+                | 1        | 2024-01-01 | 1    | Bonn |
+                | 2        | 2024-02-01 | 1    | Graz |
+                | 2        | 2024-02-01 | NULL | Linz |
+                | 3        | 2024-03-01 | 1    | Graz |
+                | 3        | 2024-03-01 | NULL | Linz |
+                """
+            ),
+            becomes="""
+            | id | city | effective_from | effective_to |
+            | 1  | Bonn | 2024-01-01     | 2024-02-01   |
+            | 1  | Graz | 2024-02-01     | OPEN         |
+            """,
+            quarantine="""
+            | batch            | key     | reason                                     |
+            | crm/snapshot/2/1 | id=NULL | the business key is NULL or cannot be read |
+            | crm/snapshot/3/1 | id=NULL | the business key is NULL or cannot be read |
+            """,
+        ),
+        (
+            Outcome(
+                SCD2,
+                table="""
+                | id   | city | effective_from | effective_to |
+                | 1    | Bonn | 2024-01-01     | 2024-02-01   |
+                | 1    | Graz | 2024-02-01     | OPEN         |
+                | NULL | Linz | 2024-02-01     | OPEN         |
+                """,
+                rule="S26",
+                note="The row is stored: without a `merge_key`, no column is a key.",
+            ),
+            Outcome(
+                SCD2_BY_KEY,
+                table="""
+                | id | city | effective_from | effective_to |
+                | 1  | Bonn | 2024-01-01     | OPEN         |
+                """,
+                rule="S26",
+                note="Both loads fail.",
+                failed=(2, 3),
+            ),
+            Outcome(
+                CHECK,
+                table="""
+                | id   | city | effective_from | effective_to |
+                | 1    | Bonn | 2024-01-01     | 2024-02-01   |
+                | 1    | Graz | 2024-02-01     | OPEN         |
+                | NULL | Linz | 2024-02-01     | 2024-03-01   |
+                | NULL | Linz | 2024-03-01     | OPEN         |
+                """,
+                rule="S26",
+                note="The row is stored, and each run that reads it opens a version.",
+            ),
+        ),
+    ),
+    History(
+        "A key of two columns",
+        "An incremental extract. The texts of both keys together are equal: `abc`.",
+        Case(
+            BRANCH,
+            feed(
+                """
+                | delivery | at         | region | code | city | updated_at |
+                | 1        | 2024-01-01 | a      | bc   | Bonn | 2024-01-01 |
+                | 2        | 2024-02-01 | ab     | c    | Kiel | 2024-02-01 |
+                """
+            ),
+            becomes="""
+            | region | code | city | effective_from | effective_to |
+            | a      | bc   | Bonn | 2024-01-01     | OPEN         |
+            | ab     | c    | Kiel | 2024-02-01     | OPEN         |
+            """,
+        ),
+        (
+            Outcome(
+                SCD2_BY_COLUMNS,
+                table="""
+                | region | code | city | effective_from | effective_to |
+                | a      | bc   | Bonn | 2024-01-01     | 2024-02-01   |
+                | ab     | c    | Kiel | 2024-02-01     | OPEN         |
+                """,
+                rule="S8",
+                note="The second key replaces the first one.",
+            ),
+            Outcome(CHECK_BY_COLUMNS),
         ),
     ),
     History(

@@ -16,8 +16,6 @@ from scd_pipeline_tests.semantics.compared.histories import (
     Merge,
     Outcome,
     Tool,
-    batches,
-    outcome_table,
 )
 from scd_pipeline_tests.semantics.specification import DeliveredBatch, expected
 from scd_pipeline_tests.text_tables import OPEN, header, parse_cell, same_rows
@@ -71,7 +69,7 @@ def differences(program: str, folder: Path) -> list[str]:
 
 def difference(run: Run, rows: Sequence[Mapping[str, str | None]], failed: Sequence[int]) -> str:
     """Return how the result of a run differs from the expected one; empty if it does not."""
-    table = outcome_table(run.history, run.outcome)
+    table = run.history.table(run.outcome)
     lines = [same_rows(expected(table), list(map(_parsed, rows)), header(table))]
     lines += [f"failed deliveries: {list(failed)}"] if tuple(failed) != run.outcome.failed else []
     text = "\n".join(filter(None, lines))
@@ -80,7 +78,7 @@ def difference(run: Run, rows: Sequence[Mapping[str, str | None]], failed: Seque
 
 def _task(number: int, run: Run) -> dict[str, Any]:
     """Return what the program loads; see `programs/request.py`."""
-    deliveries = [_delivery(batch) for batch in batches(run.history)]
+    deliveries = [_delivery(batch) for batch in run.history.batches]
     return {"name": f"history_{number}", "options": run.tool.options, "deliveries": deliveries}
 
 

@@ -28,7 +28,7 @@ compared:
 """
 _SNAPSHOT = """
 {{% snapshot {name} %}}
-{{{{ config(unique_key='id', {options}) }}}}
+{{{{ config({options}) }}}}
 select * from read_parquet('{{{{ env_var("DELIVERIES") }}}}/{name}.parquet')
 {{% endsnapshot %}}
 """

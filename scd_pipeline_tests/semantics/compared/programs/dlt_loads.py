@@ -39,7 +39,7 @@ def _run(task: Task, delivery: Delivery, database: Path) -> bool:
     try:
         pipeline.run(_resource(task, delivery)).raise_on_failed_jobs()
     except PipelineStepFailed:
-        pipeline.drop_pending_packages()
+        pipeline.abort_packages()
         return False
     return True
 
