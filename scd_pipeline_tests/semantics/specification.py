@@ -402,10 +402,7 @@ def _oracle_row(
     deleted = isinstance(channel, Feed) and channel.deletes is not None and row.get("op") == "D"
     bad = o.BAD in (time, sequence, *(() if deleted else values.values())) or (lacks and not deleted)
     return o.Row(
-        tuple(
-            _whole_row(values) if key.derived is not None else cast(row[key.name], key.type)
-            for key in dimension.business_key
-        ),
+        tuple(_whole_row(values) if key.derived else cast(row[key.name], key.type) for key in dimension.business_key),
         values,
         "delete" if deleted else "upsert",
         None if time is o.BAD else time,
