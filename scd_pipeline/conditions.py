@@ -468,6 +468,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "correct the files; declare lines that are not rows (`skip_lines`, `skip_footer`); or declare "
         "`unreadable_keys: retire`, if the other rows are complete",
     ),
+    "ONE_SPARK": Condition(
+        "Delta's default log store for S3 loses commits if two Sparks write at the same time; expected one Spark, or "
+        "another log store",
+        "load by one server of Spark alone, and confirm it by the setting {setting} with the value "
+        "io.delta.storage.S3SingleDriverLogStore, or name io.delta.storage.S3DynamoDBLogStore there",
+    ),
     "RAPID_CHANGE": Condition(
         "new values opened {versions}, {share} of the {existing} entities that existed before; expected at most "
         "{limit}; the load is complete",

@@ -20,14 +20,15 @@ from scd_pipeline.texts import pluralize
     default=True,
     help="Archive the classes of Spark once, so that it starts faster: a minute, 200 MB  [default: --class-archive].",
 )
+@click.option("--s3", "with_s3", is_flag=True, help="Also download the jars by which Spark reads and writes S3: 13 MB.")
 @with_settings
-def setup(settings: Settings, *, repository: str | None, archives: bool) -> None:
+def setup(settings: Settings, *, repository: str | None, archives: bool, with_s3: bool) -> None:
     """Check for Java, download the jars of Delta Lake, and archive Spark's classes; each only once."""
     from scd_pipeline.cli.class_archive import archive_classes
     from scd_pipeline.spark.installation import install
 
     with progress("setting up") as task:
-        installation = install(settings.environment, progress=task, repository=repository)
+        installation = install(settings.environment, progress=task, repository=repository, with_s3=with_s3)
         if archives and (problem := archive_classes(installation, task)):
             warn(f"no class archive, Spark starts without it: {problem}")
     print("ready")

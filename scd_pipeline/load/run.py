@@ -34,6 +34,7 @@ from scd_pipeline.delta.copies import former_dimension
 from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.history_table import closed_marks, remove_from_archive, write_versions
+from scd_pipeline.delta.log_stores import log_store_warnings
 from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected, LoadWarning
@@ -192,7 +193,8 @@ def load(
         else:
             committed = _load_dimension(context, as_dimension(table), deliveries)
         compact_small_files(warehouse, committed.tables_to_compact, progress)
-    return replace(committed.result, warnings=(*warnings, *committed.result.warnings))
+    warnings = (*warnings, *log_store_warnings(warehouse), *committed.result.warnings)
+    return replace(committed.result, warnings=warnings)
 
 
 def _table_names(table: DeclaredTable) -> list[str]:

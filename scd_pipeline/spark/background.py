@@ -22,7 +22,7 @@ from pathlib import Path
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark.configuration import spark_conf
+from scd_pipeline.spark.configuration import s3_settings, spark_conf
 from scd_pipeline.spark.installation import Installation
 from scd_pipeline.spark.launch import launch_environment
 from scd_pipeline.spark.server import (
@@ -70,7 +70,7 @@ def lease(environment: Environment, installation: Installation) -> Lease:
     """
     folder = _host_folder(environment)
     # Other users of the machine can also connect to the ports by which the parts of Spark communicate.
-    extra = {"spark.authenticate": "true"}
+    extra = {"spark.authenticate": "true", **s3_settings(environment.variables)}
     conf = spark_conf(jars=installation.jars, warehouse=environment.cache_folder / "spark-warehouse", extra=extra)
     variables = launch_environment(environment.variables, installation.java_home)
     state = state_folder(folder, {**conf, **_surroundings(variables), **_configuration_files(variables)})

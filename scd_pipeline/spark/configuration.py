@@ -86,6 +86,20 @@ def spark_conf(
     return {**conf, **(extra or {})}
 
 
+def s3_settings(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings by which Hadoop uses the endpoint and the region of S3 in some environment variables.
+
+    Hadoop reads the variables with credentials itself. Servers other than Amazon's have buckets in paths, not in names
+    of hosts.
+    """
+    endpoint = variables.get("AWS_ENDPOINT_URL_S3") or variables.get("AWS_ENDPOINT_URL")
+    region = variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION")
+    settings = {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
+    if endpoint:
+        settings |= {"spark.hadoop.fs.s3a.endpoint": endpoint, "spark.hadoop.fs.s3a.path.style.access": "true"}
+    return settings | ({"spark.hadoop.fs.s3a.endpoint.region": region} if region else {})
+
+
 # Java's second compiler begins with a method after four times as many calls as by default. A load calls some ten
 # thousand methods, most of them too seldom to be worth it: compiling them was half of the processor time of the first
 # loads of a process. A method that is called for each row reaches the thresholds in a fraction of a second.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark.jars import find_jars, jar_folder
+from scd_pipeline.spark.jars import LOCK_FILE, S3_LOCK_FILE, find_jars, find_s3_jars, jar_folder
 from scd_pipeline.spark.java import CLASS_ARCHIVE, Java, require_java, wrap_java
 from scd_pipeline.spark.launch import spark_home
 
@@ -34,6 +34,7 @@ def install(
     environment: Environment,
     *,
     repository: str | None = None,
+    with_s3: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Installation:
     """Find a Java runtime and download the jars that are missing from the cache or damaged.
@@ -42,6 +43,7 @@ def install(
 
     Args:
         repository: The URL of the Maven repository [SCD_MAVEN_REPOSITORY, else the default of the installed Spark].
+        with_s3: Whether to download the jars for S3 too.
         progress: Receives one line for each step.
 
     Raises:
@@ -57,13 +59,15 @@ def install(
         raise SetupError("CACHE_NOT_WRITABLE", str(cache), reason=error.strerror) from error
     java = require_java(environment.variables)
     progress(f"java: using Java {java.release} ({java.program}, from {java.origin})")
-    download_jars(
-        cache,
-        repository=repository or environment.maven_repository,
-        local_repository=environment.maven_local_repository,
-        certificates=environment.variables.get("SSL_CERT_FILE"),
-        progress=progress,
-    )
+    for lock in (LOCK_FILE, S3_LOCK_FILE) if with_s3 else (LOCK_FILE,):
+        download_jars(
+            cache,
+            repository=repository or environment.maven_repository,
+            local_repository=environment.maven_local_repository,
+            certificates=environment.variables.get("SSL_CERT_FILE"),
+            lock=lock,
+            progress=progress,
+        )
     installation = find_installation(environment)
     progress(f"jars: verified {len(installation.jars)} jars in {jar_folder(cache)}")
     return installation
@@ -75,7 +79,7 @@ def find_installation(environment: Environment) -> Installation:
     Raises:
         SetupError: Java or a jar is missing, or a jar is damaged.
     """
-    jars = find_jars(environment.cache_folder)
+    jars = (*find_jars(environment.cache_folder), *find_s3_jars(environment.cache_folder))
     java = require_java(environment.variables)
     # The name of this jar has Spark's version. A pyspark that was not installed by pip has no metadata to ask.
     core = (spark_home() / "jars").glob("spark-core_*.jar")

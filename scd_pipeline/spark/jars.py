@@ -1,6 +1,8 @@
 """Delta's jars in the cache, with the checksums of a lock.
 
 `jars.lock.json` lists the jars that Delta needs in addition to those of Spark, and Spark's own jar for Avro files.
+`s3_jars.lock.json` lists those by which Spark reads and writes S3: Hadoop's, and of the AWS SDK the modules that Hadoop
+uses, because the bundle of all has 680 MB.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from pathlib import Path
 from scd_pipeline.errors import SetupError
 
 LOCK_FILE = Path(__file__).with_name("jars.lock.json")
+S3_LOCK_FILE = Path(__file__).with_name("s3_jars.lock.json")
 
 
 def read_lock(lock: Path = LOCK_FILE) -> dict[str, str]:
@@ -51,6 +54,15 @@ def find_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[Path, ...]:
         if (actual := checksum(jar)) != expected:
             raise SetupError("JAR_DAMAGED", str(jar), actual=actual, expected=expected)
     return tuple(jar_path(folder, coordinates) for coordinates in checksums)
+
+
+def find_s3_jars(cache: Path) -> tuple[Path, ...]:
+    """Return the paths of the jars for S3; none if they were never downloaded.
+
+    Raises:
+        SetupError: A jar is missing or damaged.
+    """
+    return find_jars(cache, S3_LOCK_FILE) if jar_folder(cache, S3_LOCK_FILE).is_dir() else ()
 
 
 def invalid_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, spark_conf
+from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, s3_settings, spark_conf
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline.spark.launch import launch_environment
 from scd_pipeline.spark.remote import BACKGROUND, redacted_address, require_server
@@ -183,7 +183,8 @@ def open_spark(
         return connect_spark(remote)
     installed = installation or find_installation(environment)
     scratch = environment.cache_folder / "spark-warehouse"
-    conf = spark_conf(jars=installed.jars, warehouse=scratch, quick=quick, extra=extra)
+    settings = {**s3_settings(environment.variables), **(extra or {})}
+    conf = spark_conf(jars=installed.jars, warehouse=scratch, quick=quick, extra=settings)
     return local_spark(conf, java_home=installed.java_home)
 
 
