@@ -43,7 +43,7 @@ def install(
 
     Args:
         repository: The URL of the Maven repository [SCD_MAVEN_REPOSITORY, else the default of the installed Spark].
-        with_s3: Whether to download the jars for S3 too.
+        with_s3: Whether to download the jars for S3 too, if the cache does not have them yet.
         progress: Receives one line for each step.
 
     Raises:
@@ -59,6 +59,7 @@ def install(
         raise SetupError("CACHE_NOT_WRITABLE", str(cache), reason=error.strerror) from error
     java = require_java(environment.variables)
     progress(f"java: using Java {java.release} ({java.program}, from {java.origin})")
+    with_s3 = with_s3 or jar_folder(cache, S3_LOCK_FILE).is_dir()
     for lock in (LOCK_FILE, S3_LOCK_FILE) if with_s3 else (LOCK_FILE,):
         download_jars(
             cache,
