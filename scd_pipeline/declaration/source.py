@@ -45,7 +45,9 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE_SCHEME = re.compile(r"^file:/+")
 BUCKET_SCHEMES = ("s3", "s3a", "gs", "abfss")
 """The schemes of the object stores whose objects can be listed."""
-_BUCKET = re.compile(rf"(?P<address>(?:{'|'.join(BUCKET_SCHEMES)})://[^/{{}}]+)(?P<key>/.*)")
+# Not with a login, as `s3://key:secret@bucket`: a declaration has no credentials.
+_NAME = r"[^/{}@:?#]+"
+_BUCKET = re.compile(rf"(?P<address>(?:s3|s3a|gs)://{_NAME}|abfss://{_NAME}@{_NAME})(?P<key>/.*)")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 

@@ -77,7 +77,10 @@ def local_copies(spark: SparkSession, pending: Sequence[PendingDelivery]) -> Ite
     if not to_copy:
         yield LocalCopies(tuple(pending))
         return
-    with tempfile.TemporaryDirectory(prefix="scd-copies-") as folder:
+    with tempfile.TemporaryDirectory(prefix="scd-copies-") as temporary:
+        # Spark under another account sees the temporary folder, but nothing in it.
+        folder = f"{temporary}/objects"
+        Path(folder).mkdir()
         is_visible = exists_for_spark(spark, folder)
         copied, rejected = {}, {}
         for delivery in to_copy:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 from pyarrow import fs
 
 from scd_pipeline.declaration.source import split_bucket
@@ -167,7 +168,7 @@ def _store_errors(address: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except OSError as error:
+    except (OSError, pyarrow.ArrowException) as error:
         named = _S3_ERROR.search(str(error))
         reason = f"{named['action']} failed with {named['reason']}" if named else first_line(error)
         raise SourceDataError("STORE_FAILS", address, reason=reason) from error

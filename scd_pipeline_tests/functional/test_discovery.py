@@ -37,6 +37,14 @@ def test_relative_paths_start_at_the_declaration(
     assert deliveries[0].at == datetime(2024, 1, 1, tzinfo=timezone.utc)
 
 
+def test_files_are_listed_at_an_address_of_this_machine(declared: Dimension, tmp_path: Path) -> None:
+    path = f"file://{tmp_path}/in/x_{{date}}.csv"
+    dimension = Dimension("dim_x", "id", {"a": 2}, Source("s", snapshot=path))
+    assert [delivery.path for delivery in discover_files(dimension)] == [
+        delivery.path for delivery in discover_files(declared)
+    ]
+
+
 def test_a_declaration_in_python_starts_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     dimension = Dimension("dim_x", "id", {"a": 2}, Source("s", snapshot="in/x_{date}.csv"))

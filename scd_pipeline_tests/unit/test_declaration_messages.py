@@ -407,6 +407,11 @@ placeholder at an address with one slash: files at this address cannot be listed
   frames
 placeholder at an address: files at this address cannot be listed, so no delivery would be found for {date}; give a path
   of this machine, or one below the name of a bucket (s3://, s3a://, gs://, abfss://), or pass frames
+placeholder behind credentials: files at this address cannot be listed, so no delivery would be found for {date}; give a
+  path of this machine, or one below the name of a bucket (s3://, s3a://, gs://, abfss://), or pass frames
+placeholder in an address without the account of Azure: files at this address cannot be listed, so no delivery would be
+  found for {date}; give a path of this machine, or one below the name of a bucket (s3://, s3a://, gs://, abfss://), or
+  pass frames
 placeholder in the name of a bucket: files at this address cannot be listed, so no delivery would be found for {date};
   give a path of this machine, or one below the name of a bucket (s3://, s3a://, gs://, abfss://), or pass frames
 path fixed: nothing in 'landing/customers.csv' distinguishes one delivery from the next; put {date} or {datetime} in

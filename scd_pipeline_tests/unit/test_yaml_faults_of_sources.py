@@ -48,6 +48,14 @@ SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", skip_lines: 1, 
 SNAPSHOT | landing/customers | hdfs://landing/customers
 5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
 
+# placeholder behind credentials
+SNAPSHOT | landing/customers | s3://key:secret@landing/customers
+5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
+
+# placeholder in an address without the account of Azure
+SNAPSHOT | landing/customers | abfss://landing/customers
+5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
+
 # placeholder in the name of a bucket
 SNAPSHOT | landing/customers_{date} | s3://landing-{date}/customers
 5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
