@@ -58,7 +58,7 @@ def test_spark_uses_the_endpoint_and_the_region_of_the_environment() -> None:
     assert list(s3_settings({})) == ["spark.hadoop.fs.s3.impl"]
 
 
-@pytest.mark.slow(60)
+@pytest.mark.slow(40)
 @pytest.mark.process
 @pytest.mark.skipif(not HAS_JARS, reason="`scd setup --s3` has not downloaded the jars for S3")
 def test_a_load_reads_a_bucket_and_writes_another_one(tmp_path: Path) -> None:
@@ -78,9 +78,7 @@ def test_a_load_reads_a_bucket_and_writes_another_one(tmp_path: Path) -> None:
         loaded = scd("load", "dim_customer.yaml")
         assert "2024-01-01" in loaded.stdout
         assert "[ONE_SPARK] warehouse s3a://lake/warehouse" in loaded.stderr
-        store.put("landing", "customers_2024-02-01.csv", "id,city\n1,Linz\n2,Bonn\n")
-        scd("load", "dim_customer.yaml")
-        rows = scd("history", "dim_customer.yaml", "id=1", "--format", "csv").stdout
+        rows = scd("history", "dim_customer", "id=1", "--format", "csv", "--declarations", "dim_customer.yaml").stdout
         tables = {key.split("/")[1] for key in store.keys("lake")}
-    assert [line for line in rows.splitlines() if "Linz" in line]
+    assert "Graz" in rows
     assert {"dim_customer", "dim_customer_changes", "dim_customer_audit"} <= tables
