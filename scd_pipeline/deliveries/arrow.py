@@ -27,9 +27,9 @@ def to_arrow(frame: Any) -> pyarrow.Table:
 
     Returns:
         A table with types that Spark has. Unsigned integers become the next wider type, a column that has only NULLs
-        becomes text. A column of times with digits beyond microseconds becomes text, so that it is cast like that of
-        a file (S26). Times without a zone become text too: Spark would read a timestamp as UTC, before the zone that
-        the source declares is known (S1).
+        becomes text, NaN stays NaN. A column of times with digits beyond microseconds becomes text, so that it is cast
+        like that of a file (S26). Times without a zone become text too: Spark would read a timestamp as UTC, before the
+        zone that the source declares is known (S1).
 
     Raises:
         Exception: Errors of pandas and Arrow, whose texts repeat values.
@@ -39,7 +39,7 @@ def to_arrow(frame: Any) -> pyarrow.Table:
     if isinstance(frame, list | tuple):
         table = _from_dicts(frame)
     else:
-        table = frame if isinstance(frame, pyarrow.Table) else pyarrow.Table.from_pandas(frame, preserve_index=False)
+        table = frame if isinstance(frame, pyarrow.Table) else _from_pandas(frame)
     return pyarrow.table([_to_spark_column(column) for column in table.columns], names=table.column_names)
 
 
@@ -58,6 +58,19 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
     if columns:
         columns[FIELDS] = pyarrow.StructArray.from_arrays(list(fields.values()), names=list(fields))
     return pyarrow.table(columns)
+
+
+def _from_pandas(frame: Any) -> pyarrow.Table:
+    """Return a pandas DataFrame as an Arrow table, in which NaN in a column of NumPy's floats stays NaN."""
+    import numpy
+    import pyarrow
+
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    for index, data_type in enumerate(frame.dtypes):
+        if isinstance(data_type, numpy.dtype) and data_type.kind == "f":
+            values = pyarrow.array(frame.iloc[:, index].to_numpy(), from_pandas=False)
+            table = table.set_column(index, table.column_names[index], values)
+    return table
 
 
 def _to_spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:

@@ -59,7 +59,7 @@ from scd_pipeline.deliveries.row_fields import RowFields, value_text
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
 from scd_pipeline.expressions import any_of, col, key_text, sum_of, with_columns
 from scd_pipeline.history.batch import Batch, rank
-from scd_pipeline.history.row_hash import hash_of_values
+from scd_pipeline.history.row_hash import whole_row_hash
 
 _OUTSIDE_SCOPE = "outside of the delivery's scope"
 _IF_A_DIMENSION_LACKS = "declare `missing` of the attribute, or `updates` of the feed"
@@ -520,9 +520,8 @@ def _is_floating(column: _CastColumn) -> Column:
 
 def _row_hash(mapping: ColumnMapping, dimension: Dimension) -> dict[str, Column]:
     """Return the hash of a row, by the name of its key column; NULL if the row has a bad value (S37)."""
-    attributes = [each for each in dimension.attributes if each.name in mapping.provided]
     names = [column.name for column in dimension.business_key if column.derived == "row_hash"]
-    return {name: F.when(F.col(_CAST_PROBLEMS) == "", hash_of_values(attributes, dimension)) for name in names}
+    return {name: F.when(F.col(_CAST_PROBLEMS) == "", whole_row_hash(dimension, mapping.provided)) for name in names}
 
 
 def _is_key_readable(dimension: Dimension) -> Column:

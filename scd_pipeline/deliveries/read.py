@@ -46,6 +46,7 @@ from scd_pipeline.deliveries.guarded import with_guarded_expressions
 from scd_pipeline.deliveries.json_files import has_only_nulls, json_fields, nested_columns
 from scd_pipeline.deliveries.mirrored import has_key, mirrored_columns, with_delivered_columns
 from scd_pipeline.deliveries.missing_columns import describe_existing_columns, nested_columns_fix
+from scd_pipeline.deliveries.nan_values import with_nan_as_declared
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.parquet_files import (
     NANOSECONDS,
@@ -496,6 +497,7 @@ def _group(
     if columns.missing:
         raise _missing_columns(spark, members, columns, source)
     with _translate_read_errors("COLUMN_TYPE"):
+        frame = with_nan_as_declared(frame, first.delivery.frame, columns, dimension)
         frame = with_content_hash(frame, columns)
         if is_guarded:
             frame, columns = with_guarded_expressions(frame, columns, first.channel)

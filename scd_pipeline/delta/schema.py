@@ -63,6 +63,7 @@ _UNCHANGEABLE_OPTIONS = (
     "history_columns",
     "change_types",
 )
+_ROW_ENTITIES = {"": "a key of entities", "whole_row": "whole rows as entities", "row_version": "`row_version: true`"}
 _TYPES_WITH_STATISTICS = frozenset(
     [
         "tinyint",
@@ -410,6 +411,8 @@ def _display_field(field: str, value: Any) -> str:
             text += f" and `previous: {json.dumps(attribute.previous)}`"
         text += f" and the columns {json.dumps(attribute.column_names)}" if attribute.column_names else ""
         return text + (f" and `untracked: {attribute.untracked}`" if attribute.untracked else "")
+    if field == "row_entity":
+        return _ROW_ENTITIES[value]
     if field == "key":
         return "the columns " + ", ".join(f"{name} {ddl}" for name, ddl in value)
     return json.dumps(value)

@@ -413,6 +413,14 @@ def _oracle_row(
     )
 
 
+def stored_row(row: Mapping[str, Any], dimension: Dimension) -> dict[str, Any]:
+    """A row of the oracle with the columns and the open end of the table."""
+    layout = dimension.column_layout
+    ends = (_naive(dimension.open_end_time),) if layout.has_null_end else ()
+    stored = {name: None if name == "effective_to" and value in ends else value for name, value in row.items()}
+    return {name if name in dimension.key_names else layout.name(name) or name: value for name, value in stored.items()}
+
+
 def _whole_row(values: Mapping[str, Any]) -> Any:
     """S37: the values by which a row is an entity; BAD if one of them cannot be cast."""
     provided = tuple(sorted((name, value) for name, value in values.items() if value is not None))

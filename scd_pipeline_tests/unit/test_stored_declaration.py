@@ -160,6 +160,36 @@ def compare(name: str) -> None:
     require_same_declaration(Dimension("dim_x", "id", declared, source), before)
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "problem"),
+    [
+        (
+            {"business_key": "row_hash", "row_version": True},
+            {"business_key": "row_hash"},
+            "the table was created with `row_version: true`; the declaration has a key of entities",
+        ),
+        (
+            {"business_key": "whole_row"},
+            {"business_key": "row_hash"},
+            "the table was created with whole rows as entities; the declaration has a key of entities",
+        ),
+    ],
+    ids=["row versions", "whole rows"],
+)
+def test_rows_as_entities_cannot_become_entities_with_a_key(
+    before: dict[str, Any], now: dict[str, Any], problem: str
+) -> None:
+    source = Source("crm", snapshot="x_{date}.csv")
+    stored = StoredDeclaration.from_dimension(Dimension("dim_x", attributes={"city": 2}, sources=source, **before))
+    stored = StoredDeclaration.from_json(stored.to_json())
+    declared = Dimension("dim_x", attributes={"city": 2}, sources=source, **now)
+    with pytest.raises(DeclarationError) as caught:
+        require_same_declaration(declared, stored)
+    assert [(error.code, error.field, error.problem) for error in caught.value.errors] == [
+        ("TABLE_DIFFERS", "row_entity", problem)
+    ]
+
+
 def test_the_fix_for_a_removed_measure_is_one_that_a_fact_has() -> None:
     customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", feed="x_{date}.csv"))
 

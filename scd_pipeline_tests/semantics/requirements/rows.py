@@ -25,6 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
     "Histories of base tables": tuple(f"H{number}" for number in range(1, 37)),
+    "Landing tables and dlt's strategies": tuple(f"D{number}" for number in range(22, 41) if number != 37),
 }
 
 ROWS: dict[str, str] = {
@@ -505,6 +506,64 @@ ROWS: dict[str, str] = {
         "Closed versions over the declared age are in an archive, also those of an existing table: reads as of any "
         "time and the facts are as before, whenever a run is killed and whoever reads during it."
     ),
+    "D22": (
+        "With `business_key: whole_row` and `profile: dlt` a table has `_dlt_valid_from`, `_dlt_valid_to`, the columns "
+        "of the source, `_dlt_id` with the hash of the row, and a surrogate key; the end of an open window is NULL."
+    ),
+    "D23": (
+        "The example of dlt, to the microsecond: rows (1, foo, 1) and (2, bar, 2) at 2024-04-09 18:27:53.734235, "
+        "foo_updated at 22:13:07.943703, and an extract without customer 2 at 2024-04-10 06:45:22.847403."
+    ),
+    "D24": (
+        "A row that is deleted and inserted again has two windows. `_dlt_id` with `_dlt_valid_from`, and the surrogate "
+        "key alone, identify one of them."
+    ),
+    "D25": (
+        "With the natural key as the scope of a snapshot, an extract of customer 1 alone closes the former row of "
+        "customer 1 and retires no other customer."
+    ),
+    "D26": (
+        "A source goes from increments to full extracts when its declaration does: then absent rows are retired. No "
+        "mode is stored that an omitted option would keep."
+    ),
+    "D27": (
+        "With a partition as the scope, a reloaded partition closes only its own rows: a, b at 2024-01-02 "
+        "03:03:35.854305, c, d at 2024-01-03 03:01:11.943703, and a, bb at 10:30:05.750356 close b alone."
+    ),
+    "D28": "A delivery without rows that names the partition in its scope closes the rows of that partition.",
+    "D29": "A scope of several columns is compared column by column.",
+    "D30": (
+        "The window's columns can have the names `from` and `to`. Two equal names, or the name of another column, are "
+        "rejected."
+    ),
+    "D31": (
+        "The open end is NULL if it is omitted or None, and 9999-12-31 00:00:00 as text, date or datetime. A change of "
+        "it is rejected for an existing table."
+    ),
+    "D32": (
+        "The boundary of the windows is the time of the delivery, as text with a zone, date or datetime; also one that "
+        "is earlier than an open start. Without a time, the name of the delivery has to be a date: no clock is read."
+    ),
+    "D33": (
+        "With `row_version: true`, the source's `row_hash` decides which rows are the same, and other columns open "
+        "nothing. `_dlt_id` is the same at each load. A row without `row_hash` is a bad row, a delivery without the "
+        "column is rejected."
+    ),
+    "D34": (
+        "The hash of a row consists of all columns in any order: an added column that is NULL in all rows changes no "
+        "row, a value in it does."
+    ),
+    "D35": (
+        "The same rows in frames of Spark, pandas and Arrow have the same hashes, with NULL, NaN, times with a zone "
+        "and nullable integers. NaN is a value in an attribute of floats; in any other column of pandas it is NULL."
+    ),
+    "D36": (
+        "A changed open end, profile, name of a column or business key of an existing table is rejected with each "
+        "option before anything is written; a changed channel or scope applies from the next delivery on."
+    ),
+    "D38": "A time of the last change and a version number order the changes of a key, in any order of the rows.",
+    "D39": "A change in a nested value alone is a change of the row.",
+    "D40": "Identical rows of an extract are one row. With a business key, different rows of one entity reject it.",
 }
 
 NO_TABLE: dict[str, str] = {
