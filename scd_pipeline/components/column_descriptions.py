@@ -23,6 +23,8 @@ _UNTRACKED = {
     "at_open": "Type 1, untracked: a version has the value at its start",
     "latest_in_version": "Type 1, untracked: a version has the latest value before its end",
 }
+_KEY = "Business key: identifies an entity in its sources."
+_ROW_KEY = "Business key: SHA-256 hash of the attributes of a row, which is an entity."
 _SHARED = {
     c.CHANGE_REASON: "Reason of the change that opened this row, as delivered.",
     c.CHANGE_SOURCE: "Source of the change that opened this row.",
@@ -38,7 +40,7 @@ _DIMENSION = {
     c.IS_DELETED: "Whether a delete opened this version.",
     c.VERSION_STATE: "Last transition that opened or closed this version.",
     c.DELETED_AT: "Business time at which the entity was deleted; NULL while it exists.",
-    ROW_HASH: "SHA-256 hash of the values that open versions (types 2 and 6).",
+    ROW_HASH: "SHA-256 hash of the values that open versions (types 2 and 6, and the key of a row version).",
 }
 _LOG = {
     c.KIND: "Kind of the row: a batch, a change record (`upsert`, `delete` or `no_op`), or a bad row.",
@@ -128,7 +130,7 @@ def fact_columns(fact: Fact) -> dict[str, str]:
 
 
 def _business_key(dimension: Dimension) -> Mapping[str, str]:
-    return {key.name: "Business key: identifies an entity in its sources." for key in dimension.business_key}
+    return {key.name: _ROW_KEY if key.is_row_hash else _KEY for key in dimension.business_key}
 
 
 def _generated(attribute: Attribute) -> dict[str, str]:
