@@ -27,8 +27,8 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: $(STAMP) ## Set up: Python environment from the lock file, Java, Delta's jars, Spark's class archive
-	@$(PY) -m scd_pipeline setup $(if $(CI),--no-class-archive)
+setup: $(STAMP) ## Set up: Python environment from the lock file, Java, the jars of Delta and PostgreSQL, Spark's class archive
+	@$(PY) -m scd_pipeline setup --postgresql $(if $(CI),--no-class-archive)
 
 # Without --no-compile pip compiles 8,000 modules one after the other, most of which nothing ever imports.
 $(STAMP): | .venv/.made

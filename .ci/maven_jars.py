@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LOCK = Path(__file__).parents[1] / "scd_pipeline" / "spark" / "jars.lock.json"
+LOCKS = sorted((Path(__file__).parents[1] / "scd_pipeline" / "spark").glob("*.lock.json"))
 POM = """<project><modelVersion>4.0.0</modelVersion><groupId>jars</groupId><artifactId>jars</artifactId>
 <version>1</version><dependencies>{}</dependencies></project>"""
 DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
@@ -19,7 +19,8 @@ DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><versi
 
 def main() -> int:
     """Run Maven on a project that depends on the locked jars; return its exit code."""
-    dependencies = "".join(DEPENDENCY.format(*coordinates.split(":")) for coordinates in json.loads(LOCK.read_text()))
+    locked = [coordinates for lock in LOCKS for coordinates in json.loads(lock.read_text())]
+    dependencies = "".join(DEPENDENCY.format(*coordinates.split(":")) for coordinates in locked)
     with tempfile.TemporaryDirectory() as folder:
         pom = Path(folder, "pom.xml")
         pom.write_text(POM.format(dependencies), encoding="utf-8")

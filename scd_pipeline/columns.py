@@ -44,6 +44,7 @@ CORRELATION_ID = "_correlation_id"
 BAD_REASON = "_bad_reason"
 BAD_ROW = "_bad_row"
 INFO = "_info"
+CURSOR = "_cursor"
 
 # The values of `_kind`: those of change records, and that of a row with the properties of a batch.
 UPSERT = "upsert"

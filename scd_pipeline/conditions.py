@@ -112,6 +112,29 @@ CONDITIONS: Mapping[str, Condition] = {
         "nothing was loaded for it",
         "keep the versions of the source table for longer than the time between two loads",
     ),
+    "CURSOR_MISSING": Condition(
+        "{rows} have no value in the cursor {column}; expected a value of the type of `start` in each row; nothing of "
+        "the delivery was loaded, because no load would read such rows later",
+        "fill the column, or read a view or a query without these rows",
+    ),
+    "CURSOR_TYPE": Condition(
+        "the cursor {column} is {type}, and `start` is {start}; expected a column of times, of whole or decimal "
+        "numbers or of text, and a start that is a value of it",
+        "correct `start`, or name another column in `cursor`",
+    ),
+    "CURSOR_TOO_COARSE": Condition(
+        "more than {limit} rows have the highest value of the cursor {column}; expected fewer, because a load stores "
+        "which of them it has loaded",
+        "name a column with more different values in `cursor`, such as a time with microseconds or a serial number",
+    ),
+    "DRIVER_MISSING": Condition(
+        "Spark does not have the JDBC driver {driver}; expected it, because a source is in such a database",
+        "run `scd setup --postgresql` and start Spark again, or add the driver to the jars of your own Spark",
+    ),
+    "DATABASE_UNREADABLE": Condition(
+        "the database cannot be read: {reason}; expected a table or query that the user of the declaration can read",
+        "correct `jdbc` in the declaration, or the permissions of the user",
+    ),
     "COLUMN_TYPE": Condition(
         "a column does not fit the declaration: {reason}; expected values that can be cast to the declared type",
         "deliver the column as the declared type or as text, or declare an `expression` that converts it",
@@ -698,6 +721,11 @@ CONDITIONS: Mapping[str, Condition] = {
     "ENVIRONMENT_VARIABLE_MISSING": Condition(
         "the environment variable {variable} is not set; expected a value", "set {variable} for Dagster's processes"
     ),
+    "VARIABLE_OF_SOURCE_MISSING": Condition(
+        "the environment variable {variable} is not set; expected a value, because `{option}` of the source names it; "
+        "nothing was written",
+        "set {variable} where the load runs",
+    ),
     "OVERDUE_HOURS": Condition("{value!r} is not a number; expected hours, such as 26 or 0.5", "change the variable"),
     "SCAFFOLD_FORMAT": Condition("the format is {format}; expected yaml", "run the command with --format yaml"),
     "DECLARATION_FILE_EXISTS": Condition(
@@ -767,6 +795,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "{arguments} cannot be combined with a Delivery; expected a Delivery that contains them",
         "set them in Delivery(...)",
     ),
+    "DELIVERY_BY_CURSOR": Condition(
+        "{arguments} cannot describe rows that are read by the cursor {column}; expected rows alone",
+        "omit the arguments: the cursor decides which rows are new",
+    ),
     "DELIVERY_WITHOUT_ROWS": Condition(
         "{arguments} describe a delivery of rows, but no rows are passed; expected rows",
         "pass the rows, or omit the arguments to load all deliveries at the declared paths",
@@ -805,6 +837,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "PERSONAL_KEY": "a business key is not personal",
     "PERSONAL_SCOPE": "a snapshot is not scoped by a personal value",
     "ROLE_KEY": "the key of a role has a column of the same type for each column of the business key",
+    "SECRET_IN_DECLARATION": "a declaration contains no secret; it names an environment variable that has it",
     "SYNTAX": "the text is YAML",
     "TABLE_DIFFERS": "options that cannot change equal those of the table",
     "TABLE_HAS_ATTRIBUTE": "each attribute that the table or its change log has is declared",

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scd_pipeline import queries
-from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, TimedTable
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, Feed, TimedTable
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.delivery import Delivery
@@ -22,9 +22,10 @@ from scd_pipeline.environment import Environment
 from scd_pipeline.errors import DeclarationWarning, LoadWarning, UsageError
 from scd_pipeline.instants import to_instant
 from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.load.log import read_log
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult, load, plan
-from scd_pipeline.load.timed_deliveries import timed_deliveries
+from scd_pipeline.load.source_deliveries import cursor_delivery, other_deliveries
 from scd_pipeline.operations import archive, check, repair, status
 from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.spark import session
@@ -676,35 +677,50 @@ def _select(table: DeclaredTable, passed: Any, described: _Description, warehous
         UsageError: The arguments exclude each other, or are of no known kind.
     """
     if passed is None:
-        if unused := [name for name in described.arguments() if name != "allow"]:
+        usable = ("allow", "at") if _reads_snapshots_of_database(as_dimension(table)) else ("allow",)
+        if unused := [name for name in described.arguments() if name not in usable]:
             raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=join_names(unused))
         allowed = to_names(table.name, described.allow)
-        others = partial(timed_deliveries, warehouse)
+        now = datetime.now(timezone.utc) if described.at is None else _time("at", described.at)
+        others = partial(other_deliveries, warehouse, variables=Environment.from_env().variables, now=now)
         return select(as_dimension(table), warehouse.spark, allow=allowed, others=others)
     deliveries = [passed] if isinstance(passed, Delivery) else passed
     if not isinstance(deliveries, (list, tuple)) or not all(isinstance(item, Delivery) for item in deliveries):
-        return Discovery([_delivery(table, passed, described)])
+        return Discovery([_delivery(table, passed, described, warehouse)])
     if not deliveries and (described.name is not None or described.at is not None):
-        return Discovery([_delivery(table, passed, described)])
+        return Discovery([_delivery(table, passed, described, warehouse)])
     if unused := described.arguments():
         raise UsageError("DELIVERY_DESCRIBED_TWICE", table.name, arguments=join_names(unused))
     return Discovery(list(deliveries))
 
 
-def _delivery(table: DeclaredTable, rows: Any, described: _Description) -> Delivery:
+def _reads_snapshots_of_database(dimension: Dimension) -> bool:
+    """Return whether a load reads a snapshot of a database, which is named by its time."""
+    return any(source.snapshot is not None and source.snapshot.jdbc is not None for source in dimension.sources)
+
+
+def _delivery(table: DeclaredTable, rows: Any, described: _Description, warehouse: Warehouse) -> Delivery:
     """Return the delivery of these rows.
 
     Raises:
         UsageError: The rows are of no known kind, or the delivery has neither a name nor a time, or no source is given
-            for a table with several.
+            for a table with several; or a cursor decides which rows are new, and the delivery has a name too.
     """
     is_path = isinstance(rows, (str, os.PathLike))
     if not (is_path or is_frame(rows) or is_rows(rows)):
         raise UsageError("NOT_DELIVERIES", table.name, type=type(rows).__name__)
     name, at, source = described.name, described.at, described.source
+    sources = as_dimension(table).sources
+    feed = _cursor_feed(table, described)
+    if feed is not None:
+        arguments = [each for each in described.arguments() if each in ("name", "at", "revision")]
+        if unused := [*arguments, *(["a path"] if is_path else [])]:
+            details = {"arguments": join_names(unused), "column": feed.cursor}
+            raise UsageError("DELIVERY_BY_CURSOR", table.name, **details)
+        log = read_log(warehouse, as_dimension(table))
+        return cursor_delivery(log, source or sources[0].name, feed, frame=rows, allow=described.allow)
     if name is None and at is None:
         raise UsageError("DELIVERY_NOT_NAMED", table.name)
-    sources = as_dimension(table).sources
     if source is None and len(sources) > 1:
         raise UsageError("SOURCE_NOT_NAMED", table.name, sources=join_names(each.name for each in sources))
     return Delivery(
@@ -717,6 +733,14 @@ def _delivery(table: DeclaredTable, rows: Any, described: _Description) -> Deliv
         path=rows if is_path else None,
         allow=described.allow,
     )
+
+
+def _cursor_feed(table: DeclaredTable, described: _Description) -> Feed | None:
+    """Return the feed of the described source if a cursor selects its rows (S39)."""
+    sources = as_dimension(table).sources
+    names = [described.source] if described.source is not None else [each.name for each in sources]
+    feeds = [each.feed for each in sources if [each.name] == names and described.channel in (None, "feed")]
+    return next((feed for feed in feeds if feed is not None and feed.cursor is not None), None)
 
 
 def _time_name(time: datetime) -> str:

@@ -23,7 +23,7 @@ from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import session
 from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import Installation, find_installation
-from scd_pipeline_tests import servers, shards
+from scd_pipeline_tests import postgresql, servers, shards
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,8 @@ def _shard(config: pytest.Config) -> int:
 
 def pytest_report_header(config: pytest.Config) -> str:
     shard = _shard(config)
-    return f"slow tests: the marker in_shard selects shard {shard} of {shards.SHARDS}; again with --slow-shard={shard}"
+    slow = f"slow tests: the marker in_shard selects shard {shard} of {shards.SHARDS}; again with --slow-shard={shard}"
+    return f"{slow}\n{postgresql.report()}"
 
 
 class GroupsInIds:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,7 @@ def load(
     print_declaration_warnings(declared)
     retry = Retry() if attempts is None else Retry(attempts)
     with settings.open(quick=False) as warehouse:
-        selected = _select_deliveries(declared, warehouse, names, allow)
+        selected = _select_deliveries(declared, warehouse, names, allow, settings.environment.variables)
         for step, (item, available) in enumerate(selected, start=1):
             deliveries = available.deliveries
             with progress(f"loading {item.name}", step, len(selected)) as task:
@@ -201,7 +202,7 @@ def plan(
     print_declaration_warnings(declared)
     plans: dict[str, LoadPlan] = {}
     with settings.open(quick=False) as warehouse:
-        selected = _select_deliveries(declared, warehouse, names, allow)
+        selected = _select_deliveries(declared, warehouse, names, allow, settings.environment.variables)
         for step, (item, available) in enumerate(selected, start=1):
             with progress(f"planning {item.name}", step, len(selected)):
                 planned = plan_load(
@@ -258,7 +259,11 @@ def _partition_keys(item: DeclaredTable, deliveries: Sequence[Delivery]) -> list
 
 
 def _select_deliveries(
-    declared: Sequence[DeclaredTable], warehouse: Warehouse, names: Sequence[str], allow: Sequence[str]
+    declared: Sequence[DeclaredTable],
+    warehouse: Warehouse,
+    names: Sequence[str],
+    allow: Sequence[str],
+    variables: Mapping[str, str],
 ) -> list[tuple[DeclaredTable, Discovery]]:
     """Return the declared tables, each with its deliveries; if deliveries are named, only the tables that have any.
 
@@ -266,9 +271,10 @@ def _select_deliveries(
         UsageError: No table has a delivery of one of the names.
     """
     from scd_pipeline.deliveries.discovery import select_by_table
-    from scd_pipeline.load.timed_deliveries import timed_deliveries
+    from scd_pipeline.load.source_deliveries import other_deliveries
 
     row_dimensions = [as_dimension(item) for item in declared]
-    others = partial(timed_deliveries, warehouse)
+    now = datetime.now(timezone.utc)
+    others = partial(other_deliveries, warehouse, variables=variables, now=now)
     available = select_by_table(row_dimensions, warehouse.spark, names=names, allow=allow, others=others)
     return [(item, each) for item, each in zip(declared, available, strict=True) if each.deliveries or not names]

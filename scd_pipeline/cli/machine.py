@@ -21,14 +21,21 @@ from scd_pipeline.texts import pluralize
     help="Archive the classes of Spark once, so that it starts faster: a minute, 200 MB  [default: --class-archive].",
 )
 @click.option("--s3", "with_s3", is_flag=True, help="Also download the jars by which Spark reads and writes S3: 13 MB.")
+@click.option(
+    "--postgresql", "with_postgresql", is_flag=True, help="Also download the JDBC driver of PostgreSQL: 1 MB."
+)
 @with_settings
-def setup(settings: Settings, *, repository: str | None, archives: bool, with_s3: bool) -> None:
+def setup(settings: Settings, *, repository: str | None, archives: bool, with_s3: bool, with_postgresql: bool) -> None:
     """Check for Java, download the jars of Delta Lake, and archive Spark's classes; each only once."""
     from scd_pipeline.cli.class_archive import archive_classes
     from scd_pipeline.spark.installation import install
+    from scd_pipeline.spark.jars import POSTGRESQL_LOCK_FILE, S3_LOCK_FILE
 
     with progress("setting up") as task:
-        installation = install(settings.environment, progress=task, repository=repository, with_s3=with_s3)
+        locks = [
+            lock for lock, requested in ((S3_LOCK_FILE, with_s3), (POSTGRESQL_LOCK_FILE, with_postgresql)) if requested
+        ]
+        installation = install(settings.environment, progress=task, repository=repository, optional=locks)
         if archives and (problem := archive_classes(installation, task)):
             warn(f"no class archive, Spark starts without it: {problem}")
     print("ready")

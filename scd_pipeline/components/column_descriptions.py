@@ -62,6 +62,7 @@ _LOG = {
     c.BAD_REASON: "Reason for which the row is quarantined; NULL for a valid row.",
     c.BAD_ROW: "The quarantined row as text; NULL for a valid row.",
     c.INFO: "Properties of the batch: times, columns, scope, counts, fingerprint, run; NULL for a change record.",
+    c.CURSOR: "State of the cursor after the batch: highest value, and hashes of its rows; NULL for any other row.",
 }
 _AUDIT = {
     a.AUDIT_ID: "Identifier of the audit row.",
@@ -130,7 +131,7 @@ def fact_columns(fact: Fact) -> dict[str, str]:
 
 
 def _business_key(dimension: Dimension) -> Mapping[str, str]:
-    return {key.name: _ROW_KEY if key.is_row_hash else _KEY for key in dimension.business_key}
+    return {key.name: _ROW_KEY if key.derived else _KEY for key in dimension.business_key}
 
 
 def _generated(attribute: Attribute) -> dict[str, str]:

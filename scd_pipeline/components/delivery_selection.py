@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import partial
 
 from scd_pipeline.components.partitions import has_everything
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import file_version, select
+from scd_pipeline.deliveries.discovery import Others, file_version, select
 from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.table_states import TableState, table_name, table_states
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import LoadWarning
 from scd_pipeline.load.log import read_log
-from scd_pipeline.load.timed_deliveries import timed_deliveries
+from scd_pipeline.load.source_deliveries import other_deliveries
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class DeliverySelection:
         return {**loaded, **requested} if self.is_everything else requested
 
 
+def others(warehouse: Warehouse) -> Others:
+    """Return the function that lists the deliveries that are not at paths, with the variables of this process."""
+    variables, now = Environment.from_env().variables, datetime.now(timezone.utc)
+    return partial(other_deliveries, warehouse, variables=variables, now=now)
+
+
 def resolve_partitions(
     warehouse: Warehouse,
     dimension: Dimension,
@@ -71,7 +79,7 @@ def resolve_partitions(
             table that is not a Delta table is loaded only if this has its name with its present state
             (`table_states`).
     """
-    discovered = select(dimension, warehouse.spark, allow=allow, others=partial(timed_deliveries, warehouse))
+    discovered = select(dimension, warehouse.spark, allow=allow, others=others(warehouse))
     available = {partition_key(delivery, dimension): delivery for delivery in discovered.deliveries}
     names = sorted(set(partitions) - {EVERYTHING})
     # The log is read only if a partition is not the key of an available delivery.
@@ -111,7 +119,8 @@ def _is_complete(
 
 
 def _is_file(delivery: Delivery) -> bool:
-    return delivery.path is not None and delivery.table_version is None and delivery.partition is None
+    is_in_table = delivery.table_version is not None or delivery.partition is not None or delivery.cursor is not None
+    return delivery.path is not None and not is_in_table
 
 
 def _logged_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tuple[Delivery, BatchResult]]:

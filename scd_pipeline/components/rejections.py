@@ -7,11 +7,11 @@ rejected it has recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import dagster as dg
 
 from scd_pipeline.components.dagster_internals import partitions_observed_last
+from scd_pipeline.components.delivery_selection import others
 from scd_pipeline.declaration import DeclaredTable, Dimension
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
@@ -22,7 +22,6 @@ from scd_pipeline.deliveries.partitions import matching_partition_keys
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.invariants.check_descriptions import DELIVERIES_ACCEPTED
 from scd_pipeline.load.log import read_log
-from scd_pipeline.load.timed_deliveries import timed_deliveries
 from scd_pipeline.texts import first_names
 
 _MAX_REJECTIONS = 20
@@ -61,8 +60,8 @@ def deliveries_result(
 def waiting_deliveries(warehouse: Warehouse, dimension: Dimension) -> Sequence[Delivery]:
     """Return the available deliveries that are not loaded."""
     stored = read_log(warehouse, dimension).batches()
-    others = partial(timed_deliveries, warehouse)
-    return pending_deliveries(dimension, select_deliveries(dimension, warehouse.spark, others=others), stored)
+    available = select_deliveries(dimension, warehouse.spark, others=others(warehouse))
+    return pending_deliveries(dimension, available, stored)
 
 
 def _recorded_rejections(instance: dg.DagsterInstance, table: str) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.history import history_of
+from scd_pipeline.declaration.jdbc import EnvVar, Jdbc, Partitions
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.landing_table import LandingTable
 from scd_pipeline.declaration.mirror import Mirror
@@ -38,13 +39,16 @@ __all__ = [
     "Declarations",
     "DeclaredTable",
     "Dimension",
+    "EnvVar",
     "ExpectedValue",
     "Fact",
     "Feed",
+    "Jdbc",
     "KeyColumn",
     "LandingTable",
     "Map",
     "Mirror",
+    "Partitions",
     "Primitive",
     "RetireGuard",
     "Role",

@@ -12,10 +12,11 @@ import yaml
 from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
+from scd_pipeline.declaration.jdbc import EnvVar, Partitions
 from scd_pipeline.declaration.key import WHOLE_ROW, KeyColumn
 from scd_pipeline.declaration.mirror import MIRROR
 from scd_pipeline.declaration.names import default_surrogate_key
-from scd_pipeline.declaration.source import Channel, Column, RetireGuard, Source, format_of
+from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Source, format_of
 from scd_pipeline.errors import UsageError
 from scd_pipeline.texts import short_repr
 
@@ -106,7 +107,12 @@ def _source(source: Source) -> dict[str, Any]:
 
 
 def _channel(channel: Channel) -> Any:
-    options = _changed_fields(channel, excluded=("options",))
+    options = _changed_fields(channel, excluded=("options", "jdbc"))
+    if channel.jdbc is not None:
+        jdbc = {option: value for option, value in _changed_fields(channel.jdbc).items() if value}
+        options = {"jdbc": jdbc, **options}
+    if isinstance(channel, Feed) and channel.has_time_cursor and channel.effective_at == channel.cursor:
+        del options["effective_at"]
     if channel.options:
         options["options"] = channel.reader_options
     if channel.format == format_of(channel.path, channel.versions):
@@ -133,6 +139,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Column):
         return _column(value)
+    if isinstance(value, EnvVar | Partitions):
+        return dataclasses.asdict(value)
     if isinstance(value, (Mapping, FrozenMapping)):
         return dict(value)
     if isinstance(value, RetireGuard):

@@ -283,7 +283,7 @@ def _check_source(fact: Fact, report: Report) -> None:
         report("FACT_SOURCE", path, "a fact is delivered by a feed", "write `feed:` with its path")
     elif fact.source.feed.format == "debezium":
         report("NOT_APPLICABLE", f"{path}.feed.format", "debezium is for dimensions only", "write json")
-    elif fact.source.feed.deletes or fact.source.feed.effective_at:
+    elif fact.source.feed.deletes or (fact.source.feed.effective_at and fact.source.feed.cursor is None):
         report(
             "NOT_APPLICABLE", f"{path}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`"
         )

@@ -42,6 +42,7 @@ _KINDS: dict[Kind, Schema] = {
     Kind.PREVIOUS: {"type": ["boolean", "string"]},
     Kind.NUMBER: {"type": "number"},
     Kind.SCALAR: {"type": ["string", "number", "boolean"]},
+    Kind.TIME_OR_NUMBER: {"type": ["string", "number"]},
     Kind.SECTION: {},
 }
 _EXPRESSION: Schema = {
@@ -51,6 +52,10 @@ _EXPRESSION: Schema = {
 }
 _KINDS[Kind.COMPUTED] = {**_EXPRESSION, "type": ["string", "object"]}
 _KINDS[Kind.SEQUENCE] = {**_EXPRESSION, "type": ["string", "object", "array"], "items": _KINDS[Kind.COMPUTED]}
+_ENV_VAR: Schema = {"properties": dict.fromkeys(options.ENV_VAR, _TEXT), "additionalProperties": False}
+_ENV_VAR["required"] = list(options.ENV_VAR)
+_KINDS[Kind.VARIABLE] = {**_ENV_VAR, "type": "object"}
+_KINDS[Kind.TEXT_OR_VARIABLE] = {**_ENV_VAR, "type": ["string", "object"]}
 _TYPED_NAMES: Schema = {"type": ["string", "array", "object"], "items": _TEXT, "additionalProperties": _TEXT}
 
 
@@ -170,8 +175,17 @@ def _channel(table: Options, declared: type) -> Schema:
     sections: dict[str, Schema] = {
         "options": {"type": "object", "additionalProperties": _TEXT},
         "format": {"enum": list(FORMATS)},
+        "jdbc": _jdbc(),
     }
     return _or_section(_TEXT, _section(table, declared, sections))
+
+
+def _jdbc() -> Schema:
+    sections: dict[str, Schema] = {
+        "options": {"type": "object", "additionalProperties": _TEXT},
+        "partitions": _section(options.PARTITIONS, required=tuple(options.PARTITIONS)),
+    }
+    return _section(options.JDBC, sections=sections, required=("url",))
 
 
 def _attribute() -> Schema:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from scd_pipeline.declaration.batch_values import with_batch_values
 from scd_pipeline.declaration.debezium import OPTIONS, debezium_options
 from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.jdbc import Jdbc, as_jdbc
 from scd_pipeline.declaration.path_times import FORMS
+from scd_pipeline.declaration.times import canonical_time, parse_time
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration.timed_table import TimedTable
@@ -120,6 +122,7 @@ class Channel:
       `{delivery}`. A date or time may have a form, such as `{date:%Y%m%d}`. Without a path, frames are passed
     - `format`: parquet, csv, json, delta or, for a feed, debezium: JSON with the events of Debezium, from which other
       options follow; by default that of the path's suffix
+    - `jdbc`: the table or query of a database that is read in place of a path
     - `options`: reader options, stored as sorted pairs
     - `skip_lines`, `skip_footer`: the numbers of lines before the header and at the end of each CSV file that are not
       read
@@ -165,8 +168,10 @@ class Channel:
     skip_footer: int = 0
     rows: str | None = None
     deletes: str | None = None
+    jdbc: Jdbc | None = None
 
     def __post_init__(self) -> None:
+        set_frozen_fields(self, jdbc=as_jdbc(self.jdbc))
         if self.format == "debezium":
             set_frozen_fields(self, **debezium_options({name: getattr(self, name) for name in OPTIONS}))
         set_frozen_fields(self, options=_pairs(self.options), effective_at=_computed(self.effective_at))
@@ -239,6 +244,7 @@ class Snapshot(Channel):
     - `scope`: the columns of the business key, or the attributes, whose values limit a delivery
     - `unreadable_keys`: the effect of rows whose keys cannot be read: the snapshot deletes no entity ("retire_none")
       or those that it omits ("retire") (S27)
+    - `jdbc`: the table or query of a database; each load reads it as one snapshot
     - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
       how to read them
     - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
@@ -267,6 +273,10 @@ class Feed(Channel):
 
     - `updates`: "partial" if a row may lack attributes of the source, else "full" (S30)
     - `nulls`: what NULL means in partial updates: the value NULL ("value"), or no change ("not_provided") (S30)
+    - `cursor`, `start`: a column that grows, and the value from which the first load reads: each load reads the rows
+      that were not loaded before, from the highest value that was (S39). Its time is also that of the row, unless
+      `effective_at` is declared
+    - `jdbc`: the table or query of a database, which a cursor reads
     - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
       how to read them
     - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
@@ -282,6 +292,19 @@ class Feed(Channel):
 
     updates: Literal["full", "partial"] = "full"
     nulls: Literal["value", "not_provided"] = "value"
+    cursor: str | None = None
+    start: str | int | float | None = None
+
+    def __post_init__(self) -> None:
+        Channel.__post_init__(self)
+        set_frozen_fields(self, start=canonical_time(self.start))
+        if self.effective_at is None and self.has_time_cursor:
+            set_frozen_fields(self, effective_at=self.cursor)
+
+    @property
+    def has_time_cursor(self) -> bool:
+        """Whether the values of the cursor are times."""
+        return self.cursor is not None and parse_time(self.start) is not None
 
 
 @checked_arguments

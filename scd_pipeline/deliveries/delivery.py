@@ -16,7 +16,7 @@ from scd_pipeline.declaration.path_times import suggested_form
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES, TIME_PLACEHOLDERS, format_of
 from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
-from scd_pipeline.history.batch import Batch, revision_token
+from scd_pipeline.history.batch import Batch, CursorState, revision_token
 from scd_pipeline.instants import to_instant, to_utc
 from scd_pipeline.texts import did_you_mean, join_names, short_repr
 
@@ -54,6 +54,8 @@ class Delivery:
     - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows; several
       deliveries can be partitions of one `frame`
     - `size`: the bytes of the files at `path` when they were discovered
+    - `cursor`: the state of the channel's cursor; only the rows that were not loaded before are read (S39)
+    - `connection`: options of the connection to the database of the channel, which may be secret
     - `changes_since`: the version before `table_version`; if that one is loaded, only the rows that were inserted or
       updated since are read, by the table's change data feed
 
@@ -83,6 +85,8 @@ class Delivery:
     sealed: bool = False
     is_overwritten_in_place: bool = False
     unchanged_since: str | int | datetime | None = None
+    cursor: CursorState | None = None
+    connection: Mapping[str, str] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Store each field in one form.
@@ -190,7 +194,8 @@ class Delivery:
             details = {"rules": ", ".join(unknown), "expected": ", ".join(OVERRIDABLE_RULES)}
             hint = did_you_mean(unknown[0], OVERRIDABLE_RULES)
             raise SourceDataError("UNKNOWN_RULE", self.location, **details, hint=hint)
-        if self.path is None and (reason := self.time_problem(dimension)):
+        is_passed = self.path is None and self.connection is None
+        if is_passed and (reason := self.time_problem(dimension)):
             raise SourceDataError("NO_TIME", self.location, reason=reason)
         return Batch(
             source=self.source,

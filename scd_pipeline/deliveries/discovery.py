@@ -163,7 +163,7 @@ def declaration_folder(dimension: Dimension) -> Path:
 def _channel_paths(dimension: Dimension) -> str:
     folder = declaration_folder(dimension)
     channels = [channel for source in dimension.sources for _, channel in source.channels]
-    return ", ".join(_absolute_path(channel.path, folder) for channel in channels if channel.path) or "any path"
+    return ", ".join(absolute_path(channel.path, folder) for channel in channels if channel.path) or "any path"
 
 
 def _some(names: Collection[str]) -> str:
@@ -199,18 +199,24 @@ def discover_all(dimension: Dimension, spark: SparkSession | None, *, base: Path
     deliveries = listing.deliveries()
     for source in dimension.sources:
         for _, channel in source.channels:
-            if spark is not None and channel.path is not None and is_table(channel):
-                deliveries += discover_table(spark, source.name, channel, _absolute_path(channel.path, base))
+            if spark is not None and channel.path is not None and is_table(channel) and not has_cursor(channel):
+                deliveries += discover_table(spark, source.name, channel, absolute_path(channel.path, base))
     in_order = sorted(deliveries, key=lambda d: (d.source, str(d.channel), rank(d.name)))
     return Discovery(in_order, listing.near_matches)
 
 
 def is_table(channel: Snapshot | Feed) -> bool:
-    """Return whether the deliveries of a channel are versions or partitions of a table."""
-    return bool(channel.versions or channel.partition)
+    """Return whether a channel delivers versions or partitions of a table, or rows that a cursor selects."""
+    return bool(channel.versions or channel.partition or has_cursor(channel))
 
 
-def _absolute_path(path: str, base: Path | None) -> str:
+def has_cursor(channel: Snapshot | Feed) -> bool:
+    """Return whether a cursor selects the rows of a channel (S39)."""
+    return isinstance(channel, Feed) and channel.cursor is not None
+
+
+def absolute_path(path: str, base: Path | None) -> str:
+    """Return the path of a channel; a relative one starts at a folder."""
     path = without_file_scheme(path)
     return path if is_address(path) else str((base or Path()) / path)
 
@@ -265,7 +271,7 @@ def list_files(dimension: Dimension, *, base: Path | None = None) -> FileListing
     for source in dimension.sources:
         for name, channel in source.channels:
             if channel.path is not None and not is_table(channel):
-                listing = list_paths(_absolute_path(channel.path, base))
+                listing = list_paths(absolute_path(channel.path, base))
                 files += [SourceFile(source.name, channel, match) for match in listing.matches]
                 near = NearMatches(dimension.name, source.name, name, channel.path, listing.near_matches)
                 near_matches.append(near)

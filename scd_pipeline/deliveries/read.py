@@ -34,6 +34,8 @@ from scd_pipeline.deliveries.column_mapping import (
 )
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, reserved_columns, scan_csv
+from scd_pipeline.deliveries.cursors import CursorProblem, new_rows
+from scd_pipeline.deliveries.databases import DatabaseProblem, read_database
 from scd_pipeline.deliveries.debezium import unfold_events
 from scd_pipeline.deliveries.expressions import (
     AnalyzedExpressions,
@@ -78,7 +80,7 @@ from scd_pipeline.deliveries.text_files import TextOptions, declared_options
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.expressions import with_columns
 from scd_pipeline.frames import arrow_frame, empty_frame, union_all
-from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.batch import Batch, CursorState
 from scd_pipeline.instants import to_micros
 from scd_pipeline.texts import join_names
 
@@ -99,6 +101,9 @@ _NANOSECONDS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _SERVER_STATES = ("", "08", "53", "57", "58", "HY", "XX")
 # pyarrow appends this to the error of a column of a pandas frame; the text before it repeats a value.
 _ARROW_COLUMN = re.compile(r"Conversion failed for column (?P<name>.*) with type .*", re.DOTALL)
+
+
+_NO_NEW_ROWS = "NO_NEW_ROWS"
 
 
 class _Unreadable(Exception):
@@ -259,7 +264,12 @@ def _halves(items: Sequence[_Item]) -> tuple[Sequence[_Item], Sequence[_Item]]:
 
 
 def _reject(delivery: PendingDelivery, error: _Unreadable) -> BatchResult:
-    """Return the rejection; a table version whose files no longer exist is `missing`, and fails no load."""
+    """Return the rejection; a table version whose files no longer exist is `missing`, and fails no load.
+
+    A delivery of a cursor that has no new rows is unchanged.
+    """
+    if error.code == _NO_NEW_ROWS:
+        return delivery.result("unchanged")
     is_missing_table_version = error.code == "DELIVERY_MISSING" and delivery.delivery.table_version is not None
     code = "TABLE_VERSION_MISSING" if is_missing_table_version else error.code
     return delivery.result(
@@ -277,6 +287,7 @@ class _Shape:
         fields: The columns to read of other files.
         unread: The names of undeclared columns that cannot be read.
         frame: The result of `_frame` for its only delivery, if that was needed before.
+        cursor: The state of the cursor after the rows of its only delivery, if a cursor has selected them.
     """
 
     key: tuple[str, ...]
@@ -284,6 +295,7 @@ class _Shape:
     fields: tuple[StructField, ...] | None = None
     unread: tuple[str, ...] = ()
     frame: tuple[DataFrame, tuple[str, ...]] | None = None
+    cursor: CursorState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +447,7 @@ def _mirrored_columns(
     first, source = members[0], dimension.source(members[0].batch.source)
     with _translate_read_errors("UNREADABLE_DELIVERY"):
         undeclared = partial(undeclared_columns, source=source, channel=first.channel, dimension=dimension)
-        frame, reserved = _frame(spark, members[:1], shape, undeclared)
+        frame, reserved = shape.frame or _frame(spark, members[:1], shape, undeclared)
         events = unfold_events(frame) if first.channel.format == "debezium" else frame
         fields = [field for field in events.schema.fields if field.name not in (FILE, ROW_ORDER, *ADDED)]
     shape = replace(shape, frame=(frame, reserved)) if len(members) == 1 else shape
@@ -566,7 +578,8 @@ def _missing_columns(
 def _with_column_mapping(
     members: Sequence[PendingDelivery], rows: DataFrame, columns: ColumnMapping, shape: _Shape
 ) -> Group:
-    described = [replace(d.batch, columns=columns.provided, sparse_columns=columns.sparse) for d in members]
+    provided: dict[str, Any] = {"columns": columns.provided, "sparse_columns": columns.sparse, "cursor": shape.cursor}
+    described = [replace(d.batch, **provided) for d in members]
     deliveries = zip(members, described, strict=True)
     return Group(rows, tuple(replace(d, column_mapping=columns, batch=batch) for d, batch in deliveries), shape)
 
@@ -671,6 +684,8 @@ def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, dimension: Dim
         _Unreadable: A declared column of a Parquet table cannot be read.
     """
     key, requested, channel = (*_key(delivery), str(delivery.number)), delivery.delivery, delivery.channel
+    if requested.cursor is not None:
+        return _cursor_shape(spark, delivery, _Shape(key), dimension)
     if requested.frame is not None and requested.partition is not None:
         return _Shape((*_key(delivery), "frame", str(id(requested.frame))))
     if requested.partition is None or channel.format != "parquet":
@@ -680,6 +695,28 @@ def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, dimension: Dim
         with _translate_read_errors("UNREADABLE_DELIVERY", path):
             tables[path] = _parquet_shape(spark, delivery, path, ("table",), dimension)
     return replace(tables[path], key=key)
+
+
+def _cursor_shape(spark: SparkSession, delivery: PendingDelivery, shape: _Shape, dimension: Dimension) -> _Shape:
+    """Return the shape with the rows that a cursor selects, and its state after them (S39).
+
+    Raises:
+        _Unreadable: No row is new, or the rows cannot be read.
+    """
+    channel, loaded, source = delivery.channel, delivery.delivery.cursor, dimension.source(delivery.batch.source)
+    assert isinstance(channel, Feed)
+    assert loaded is not None
+    with _translate_read_errors("UNREADABLE_DELIVERY"):
+        undeclared = partial(undeclared_columns, source=source, channel=channel, dimension=dimension)
+        frame, reserved = _frame(spark, [delivery], shape, undeclared)
+        try:
+            selected = new_rows(frame, channel, loaded)
+        except CursorProblem as problem:
+            raise _Unreadable(problem.code, **problem.details) from None
+    if selected is None:
+        raise _Unreadable(_NO_NEW_ROWS)
+    rows, state = selected
+    return replace(shape, frame=(rows, reserved), cursor=state)
 
 
 def _key(delivery: PendingDelivery) -> tuple[str, ...]:
@@ -794,6 +831,11 @@ def _frame(
     """
     first = members[0]
     is_in_order = first.channel.has_row_order
+    if first.delivery.connection is not None and first.channel.jdbc is not None:
+        try:
+            return _without_reserved(read_database(spark, first.channel.jdbc, first.delivery.connection))
+        except DatabaseProblem as problem:
+            raise _Unreadable(problem.code, **problem.details) from None
     if first.delivery.frame is not None:
         reserved = _reserved(column_names(first.delivery.frame))
         frame, unread = _to_spark_frame(spark, first.delivery.frame, undeclared, is_in_order=is_in_order)

@@ -22,6 +22,7 @@ from scd_pipeline.columns import (
     CHANNEL,
     COMMIT,
     CORRELATION_ID,
+    CURSOR,
     DELIVERY_RANK,
     EFFECTIVE_AT,
     INFO,
@@ -40,7 +41,7 @@ from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, is_widened, rename
 from scd_pipeline.delta.table import Table
 from scd_pipeline.expressions import col, constant_number, to_current_names, unwrap, wrap
 from scd_pipeline.frames import checkpoint, empty_frame, local_frame
-from scd_pipeline.history.batch import Batch, rank
+from scd_pipeline.history.batch import Batch, CursorState, rank
 from scd_pipeline.instants import from_micros_or_none
 
 _DELIVERY, _REVISION, _SCOPE_ID = "_delivery", "_revision", "_scope_id"
@@ -50,6 +51,7 @@ _INFO_FIELDS = (
     "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, deleted bigint, "
     "run_id string, reason string, actor string, correlation_id string"
 )
+_CURSOR_TYPE = "struct<value:string,rows:array<bigint>>"
 _TIMES = ("at", "earliest", "latest")
 _SPARSE = " (sparse)"
 """The end of a stored name in `columns` that is in `sparse_columns`; the name of an attribute has no blank."""
@@ -78,8 +80,14 @@ def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
         (PROVIDED, "array<string>"),
         *[(name, "string") for name in (REASON, ACTOR, CORRELATION_ID, BAD_REASON, BAD_ROW)],
         (INFO, f"struct<{_INFO_FIELDS.replace(' ', ':').replace(',:', ',')}>"),
+        *([(CURSOR, _CURSOR_TYPE)] if has_cursor(dimension) else []),
         *[(name, data_type.ddl()) for name, data_type in attribute_types(dimension).items()],
     ]
+
+
+def has_cursor(dimension: Dimension) -> bool:
+    """Return whether a source of a dimension is read by a cursor, whose state the log stores with each batch (S39)."""
+    return any(source.feed is not None and source.feed.cursor is not None for source in dimension.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,23 @@ class ChangeLog:
         has_scopes = any(row[_SCOPE_ID] is not None for row in batch_rows)
         scopes = _distinct_scopes(rows) if has_scopes else {}
         return [(row[COMMIT], self._with_current_names(_batch(row, scopes))) for row in batch_rows]
+
+    def last_cursor(self, source: str, channel: str) -> tuple[int, CursorState | None]:
+        """Return the highest number that is the name of a delivery, 0 without one, and the last state of the cursor.
+
+        The state is that of the last delivery by the cursor, even if it was withdrawn; None without one (S39).
+        """
+        if self.stored is None:
+            return 0, None
+        state = F.col(CURSOR) if CURSOR in self.columns else F.lit(None).cast(_CURSOR_TYPE)
+        number = F.col(_DELIVERY).try_cast("bigint")
+        batch_rows = self.stored.where((F.col(KIND) == BATCH_ROW) & (F.col(SOURCE) == source))
+        of_channel = batch_rows.where(F.col(CHANNEL) == channel).select(number.alias("number"), state.alias("state"))
+        numbered_state = F.when(F.col("state").isNotNull(), F.col("number"))
+        last = of_channel.agg(F.max("number").alias("number"), F.max_by("state", numbered_state).alias("state"))
+        row = last.collect()[0]
+        stored = row["state"]
+        return row["number"] or 0, None if stored is None else CursorState(stored["value"], tuple(stored["rows"]))
 
     def _with_current_names(self, batch: Batch) -> Batch:
         """Return the batch with the current names of renamed attributes (S20)."""
@@ -177,6 +202,7 @@ class ChangeLog:
                 _DELIVERY: F.lit(None).cast("string"),
                 _REVISION: F.lit(None).cast("string"),
                 INFO: F.lit(None).cast(dict(log_schema(self.dimension))[INFO]),
+                CURSOR: F.lit(None).cast(_CURSOR_TYPE),
                 COMMIT: constant_number(commit.number, F.col(CORRELATION_ID)),
             }
         )
@@ -185,7 +211,7 @@ class ChangeLog:
 
     def _batch_rows(self, batches: Sequence[Batch], commit: PipelineCommit) -> DataFrame:
         names = [KIND, COMMIT, EFFECTIVE_AT, BATCH, SOURCE, CHANNEL, _DELIVERY, _REVISION, DELIVERY_RANK]
-        names += [REVISION_RANK, INFO]
+        names += [REVISION_RANK, INFO, *([CURSOR] if has_cursor(self.dimension) else [])]
         types = dict(log_schema(self.dimension))
         rows = [
             (
@@ -200,11 +226,16 @@ class ChangeLog:
                 rank(b.delivery),
                 rank(b.revision),
                 _info(b),
+                *([_cursor(b)] if has_cursor(self.dimension) else []),
             )
             for b in batches
         ]
         schema = ", ".join(f"`{name}` {types[name]}" for name in names)
         return local_frame(self.table.spark, rows, schema)
+
+
+def _cursor(batch: Batch) -> tuple[object, ...] | None:
+    return None if batch.cursor is None else (batch.cursor.value, list(batch.cursor.rows))
 
 
 def _info(batch: Batch) -> tuple[object, ...]:

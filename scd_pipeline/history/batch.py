@@ -51,6 +51,19 @@ DeliveryKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class CursorState:
+    """How far a cursor has read its source (S39).
+
+    Attributes:
+        value: The highest value that was loaded, as text; before the first load the declared start.
+        rows: A hash of each loaded row that has this value.
+    """
+
+    value: str
+    rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """One revision of one delivery, as the change log records it.
 
@@ -69,6 +82,7 @@ class Batch:
         latest: The latest business time in the rows; None if there is none.
         new, changed, deleted: The number of its change records that create, change or delete an entity, each compared
             with what its source had asserted before.
+        cursor: The state of the cursor after its rows, if the change log stores it with the batch.
         reason: Change reason of all its change records, for the audit; so are `actor` and `correlation_id`.
     """
 
@@ -98,6 +112,7 @@ class Batch:
     reason: str | None = None
     actor: str | None = None
     correlation_id: str | None = None
+    cursor: CursorState | None = None
 
     @property
     def id(self) -> str:

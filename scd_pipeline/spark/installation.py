@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark.jars import LOCK_FILE, S3_LOCK_FILE, find_jars, find_s3_jars, jar_folder
+from scd_pipeline.spark.jars import LOCK_FILE, OPTIONAL_LOCK_FILES, find_jars, find_optional_jars, jar_folder
 from scd_pipeline.spark.java import CLASS_ARCHIVE, Java, require_java, wrap_java
 from scd_pipeline.spark.launch import spark_home
 
@@ -34,7 +34,7 @@ def install(
     environment: Environment,
     *,
     repository: str | None = None,
-    with_s3: bool = False,
+    optional: Collection[Path] = (),
     progress: Callable[[str], None] = lambda line: None,
 ) -> Installation:
     """Find a Java runtime and download the jars that are missing from the cache or damaged.
@@ -43,7 +43,7 @@ def install(
 
     Args:
         repository: The URL of the Maven repository [SCD_MAVEN_REPOSITORY, else the default of the installed Spark].
-        with_s3: Whether to download the jars for S3 too, if the cache does not have them yet.
+        optional: The locks of further jars to download. Those that the cache has are verified in any case.
         progress: Receives one line for each step.
 
     Raises:
@@ -59,8 +59,8 @@ def install(
         raise SetupError("CACHE_NOT_WRITABLE", str(cache), reason=error.strerror) from error
     java = require_java(environment.variables)
     progress(f"java: using Java {java.release} ({java.program}, from {java.origin})")
-    with_s3 = with_s3 or jar_folder(cache, S3_LOCK_FILE).is_dir()
-    for lock in (LOCK_FILE, S3_LOCK_FILE) if with_s3 else (LOCK_FILE,):
+    existing = [lock for lock in OPTIONAL_LOCK_FILES if jar_folder(cache, lock).is_dir()]
+    for lock in (LOCK_FILE, *dict.fromkeys([*optional, *existing])):
         download_jars(
             cache,
             repository=repository or environment.maven_repository,
@@ -80,7 +80,7 @@ def find_installation(environment: Environment) -> Installation:
     Raises:
         SetupError: Java or a jar is missing, or a jar is damaged.
     """
-    jars = (*find_jars(environment.cache_folder), *find_s3_jars(environment.cache_folder))
+    jars = (*find_jars(environment.cache_folder), *find_optional_jars(environment.cache_folder))
     java = require_java(environment.variables)
     # The name of this jar has Spark's version. A pyspark that was not installed by pip has no metadata to ask.
     core = (spark_home() / "jars").glob("spark-core_*.jar")

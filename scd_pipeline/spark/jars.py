@@ -2,7 +2,8 @@
 
 `jars.lock.json` lists the jars that Delta needs in addition to those of Spark, and Spark's own jar for Avro files.
 `s3_jars.lock.json` lists those by which Spark reads and writes S3: Hadoop's, and of the AWS SDK the modules that Hadoop
-uses, because the bundle of all has 680 MB.
+uses, because the bundle of all has 680 MB. `postgresql.lock.json` has the JDBC driver of PostgreSQL. Only some
+installations need these two.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from scd_pipeline.errors import SetupError
 
 LOCK_FILE = Path(__file__).with_name("jars.lock.json")
 S3_LOCK_FILE = Path(__file__).with_name("s3_jars.lock.json")
+POSTGRESQL_LOCK_FILE = Path(__file__).with_name("postgresql.lock.json")
+OPTIONAL_LOCK_FILES = (S3_LOCK_FILE, POSTGRESQL_LOCK_FILE)
 
 
 def read_lock(lock: Path = LOCK_FILE) -> dict[str, str]:
@@ -56,13 +59,14 @@ def find_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[Path, ...]:
     return tuple(jar_path(folder, coordinates) for coordinates in checksums)
 
 
-def find_s3_jars(cache: Path) -> tuple[Path, ...]:
-    """Return the paths of the jars for S3; none if they were never downloaded.
+def find_optional_jars(cache: Path) -> tuple[Path, ...]:
+    """Return the paths of the jars for S3 and for databases; none that were never downloaded.
 
     Raises:
         SetupError: A jar is missing or damaged.
     """
-    return find_jars(cache, S3_LOCK_FILE) if jar_folder(cache, S3_LOCK_FILE).is_dir() else ()
+    locks = [lock for lock in OPTIONAL_LOCK_FILES if jar_folder(cache, lock).is_dir()]
+    return tuple(jar for lock in locks for jar in find_jars(cache, lock))
 
 
 def invalid_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[str, ...]:

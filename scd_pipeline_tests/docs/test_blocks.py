@@ -21,6 +21,7 @@ from scd_pipeline_tests.docs.blocks import PAGES, README, ROOT, Block, all_block
 
 PAGES_WITH_LINKS = (*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("examples/*/README.md"))
 EXECUTED_ELSEWHERE = {
+    "databases.md": "docs/test_databases.py",
     "declaration.md": "unit/test_yaml_documentation.py",
     "python.md": "docs/test_readme.py",
     "read-without-spark.md": "docs/test_readme.py",

@@ -36,7 +36,7 @@ class Rule:
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Time": ("S1", "S2", "S3", "S4", "S5"),
     "Attribute types": ("S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S33"),
-    "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35", "S36", "S37"),
+    "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35", "S36", "S37", "S39"),
     "Audit": ("S21", "S22"),
     "Facts": ("S23", "S24", "S25"),
     "Bad input": ("S26", "S27", "S28"),
@@ -402,6 +402,28 @@ RULES: dict[str, Rule] = {
             "it in the `former_names` of its successor.",
             "The table stores the former names of its attributes. A former name can be removed from the declaration "
             "once a load has renamed the column, but it cannot be given to another attribute.",
+        ),
+    ),
+    "S39": Rule(
+        "Cursors",
+        """
+        A source without deliveries of its own (a table, a query, a list of records) may declare a cursor: a column that
+        grows, and a start value. A load reads the rows whose cursor is at or after the highest value loaded. A row
+        with an equal value that was loaded before is neither lost nor loaded twice. What a load reads is one delivery,
+        and the state of the cursor is stored with its batch, in the commit of its rows.
+        """,
+        (
+            "A delivery is named by its number: the next one of its channel. So a load that is retried after it was "
+            "killed, or that began at the same state as one that committed first, changes nothing that was loaded; "
+            "rows that were added meanwhile are part of it, or of the next delivery.",
+            "The state is the highest value, and a hash of all columns of each row that has it; columns that are NULL "
+            "do not count. Of equal rows without a key, as many are loaded as the source has.",
+            "If the values are times, the time of a row is that of its cursor, unless `effective_at` is declared: the "
+            "history does not depend on how many rows one load reads.",
+            "A row whose cursor has no value, or none of the type of the start, rejects the delivery. A row below the "
+            "highest value loaded is not read, and a load without new rows writes nothing.",
+            "A withdrawn delivery is not read again.",
+            "A snapshot of a database is named by the time that is passed to its load.",
         ),
     ),
     "S36": Rule(

@@ -65,7 +65,8 @@ def unpacked(wheel: Path) -> Path:
 
 def test_the_wheel_contains_exactly_the_package(project: Path, unpacked: Path) -> None:
     assert relative_files(unpacked / "scd_pipeline") == relative_files(project / "scd_pipeline")
-    assert {"spark/jars.lock.json", "spark/log4j2.properties", "py.typed"} <= relative_files(unpacked / "scd_pipeline")
+    data = {"spark/jars.lock.json", "spark/postgresql.lock.json", "spark/log4j2.properties", "py.typed"}
+    assert data <= relative_files(unpacked / "scd_pipeline")
     described = {path.name for path in unpacked.iterdir()} - {"scd_pipeline"}
     assert [name.rpartition(".")[2] for name in described] == ["dist-info"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.spark.configuration import s3_settings
-from scd_pipeline.spark.jars import S3_LOCK_FILE, find_s3_jars, jar_folder, jar_name, read_lock
+from scd_pipeline.spark.jars import S3_LOCK_FILE, find_optional_jars, jar_folder, jar_name, read_lock
 from scd_pipeline_tests.object_store import serve
 
 HAS_JARS = jar_folder(Environment.from_env().cache_folder, S3_LOCK_FILE).is_dir()
@@ -25,7 +25,7 @@ single_scd_type: true
 
 
 def test_the_jars_for_s3_are_used_once_they_are_downloaded(tmp_path: Path) -> None:
-    assert find_s3_jars(tmp_path) == ()
+    assert find_optional_jars(tmp_path) == ()
     folder = jar_folder(tmp_path, S3_LOCK_FILE)
     assert folder != jar_folder(tmp_path)
     names = {jar_name(coordinates) for coordinates in read_lock(S3_LOCK_FILE)}

@@ -16,6 +16,7 @@ from scd_pipeline.conditions import DECLARATION_RULES
 from scd_pipeline.declaration import parse_declarations
 from scd_pipeline_tests.unit import (
     test_yaml_faults_of_attributes,
+    test_yaml_faults_of_databases,
     test_yaml_faults_of_dimensions,
     test_yaml_faults_of_landing_tables,
     test_yaml_faults_of_sources,
@@ -59,6 +60,11 @@ scope of an attribute with row times: city is an attribute, which not every row 
 flag of both keys: finds rows by the primary key, and a delivery replaces those of its merge keys; remove it, or one
   of the keys
 key of two types: id is string in `columns`, and bigint here; declare its type once
+table and query: has both a table and a query; write one of `table` and `query`
+neither table nor query: has neither a table nor a query; write one of `table` and `query`
+path of a database: is an option of paths, and the rows are in a database; remove it, or remove `jdbc`
+cursor and versions: excludes `versions`, which distinguishes deliveries already; keep the one by which the rows are
+  read
 
 # EXISTENCE_SOURCE
 existence false: the only source decides whether an entity exists; remove it, or write true
@@ -116,6 +122,9 @@ expected value as a list: [] is not text, a number, or true or false; write one 
 table property with a list: 'delta.x': [] is not a name with text; write a mapping of property names to text
 order by two columns: {'updated_at': 'desc', 'title': 'asc'} is not a mapping of one column to its order; write
   `{<column>: desc}` or `{<column>: asc}`
+password as a list: is a list; expected the name of an environment variable, as in {env: DB_PASSWORD}; write the name
+  of an environment variable, as in {env: DB_PASSWORD}
+start as a list: is a list; expected a time, a number or text; write a time, a number or text
 
 # INVALID_LINK
 product card: 'wiki/customers' is not an address; write one that begins with https:// or http://
@@ -239,6 +248,10 @@ landing table without columns: is missing; name the columns with their types, or
   columns of the source
 upsert without a primary key: is missing: an upsert finds the stored row by it; name it, or write `strategy:
   delete_insert`
+variable without a name: is missing; name the environment variable
+partitions without a bound: is missing; give the bound of its values
+cursor without a start: is missing, and `cursor` requires it; give the value from which the first load reads, such as
+  1970-01-01T00:00:00Z or 0
 
 # NAMED_TWICE
 former name twice: names town twice; name it once
@@ -302,6 +315,8 @@ table property with the package's prefix: cannot be declared: the package stores
 scd2 strategy: 'scd2' is a dimension, which has the history of its rows; declare in its place: {dimension: raw_issues,
   business_key: {id: bigint}, sources: {api: {feed: 'issues_{date}.jsonl'}}, attributes: {title: {scd: 2, type:
   string}, updated_at: {scd: 2, type: timestamp}}}
+option of jdbc among those of the reader: has an option of its own; declare it in `jdbc` itself
+address of another kind: is not an address of JDBC; begin it with jdbc:
 
 # NOT_APPLICABLE
 former name of a base: rc_article is not the name of a history, which ends in _hist; remove it: the tables of a base or
@@ -364,6 +379,9 @@ flag in the key: batch_day is in the key; name another column, or remove it
 landing table with row times: the rows have the time of their delivery; remove it
 landing table with deletes of a feed: `hard_delete` names the column by which a row deletes; remove it
 ties without a key: the rows of raw_lines have no primary key, and each remains; remove it
+cursor of files: a path that is read by a cursor is a Delta table; write `format: delta`, or remove `cursor`, and let
+  the path have {date}
+cursor and the last row: the rows that a cursor selects have no order; name a column that orders them in `sequence`
 
 # NO_ISO_TIME
 open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
@@ -385,6 +403,11 @@ effective_at_format alone: requires `effective_at`; name the column in `effectiv
 order without a primary key: chooses one of the rows of a primary key; declare `primary_key` too, or remove it
 flag of a mirrored table: the type of deleted decides which values delete, and files of text have no types; declare
   the type of deleted in `columns` too
+database without a cursor: a feed of a database requires `cursor`, by which each load reads only new rows; name a
+  column that grows, or write `snapshot:`
+number without a time: the values of the cursor are not times, so that nothing orders the changes; name the column of
+  the rows' times
+start without a cursor: requires `cursor`; name the column in `cursor`
 
 # OUT_OF_RANGE
 sequence of four columns: has 4 columns; expected at most 3; write an expression that computes one number from them
@@ -400,6 +423,7 @@ short retention of the history: 'interval 29 days' is not a retention of 720 hou
   need; write `interval 720 hours`, or more hours, days or weeks
 long retention of files: 'interval 31 days' is longer than the 720 hours of `delta.logRetentionDuration`, which Delta
   rejects; declare `delta.logRetentionDuration: interval 744 hours`, or more
+no partitions: 0 is not a whole number of at least 1; give the number of queries, such as 8
 
 # PATH_PLACEHOLDER
 placeholder at an address with one slash: files at this address cannot be listed, so no delivery would be found for
@@ -430,6 +454,8 @@ partition placeholder: `partition` distinguishes its deliveries, so {date} has n
 delta fixed: nothing in 'a' distinguishes one delivery from the next; add `versions: true` or `partition: <column>`
 landing table with deliveries of any name: {delivery} is any name, and a landing table reads a delivery's time from
   its name; write {date} or {datetime} in its place
+cursor and a placeholder: the cursor distinguishes what was loaded, so a placeholder has no meaning; give the path of
+  the table alone
 
 # PERSONAL_BEGIN
 begin at a personal column: born is personal, and the start of a history remains after an erasure; choose an attribute
@@ -449,6 +475,10 @@ scope of a personal attribute: city is personal, and the log stores the scope of
 # ROLE_KEY
 role with fewer columns: guest.key names 1 columns; name one for each of casino, player
 role with another type: guest is int here, and player of dim_player is string; declare guest as string
+
+# SECRET_IN_DECLARATION
+password in the declaration: contains a secret; write the name of an environment variable that has it, as in
+  `password: {env: DB_PASSWORD}`
 
 # SYNTAX
 attribute name missing: expected <block end>, but found ':'; check the indentation, quotes and brackets on this line
@@ -517,6 +547,7 @@ unknown option: 'busines_key' is not an option here; did you mean business_key? 
 column unknown option: 'form' is not an option here; did you mean format? allowed: from, format, unit, round, decimal,
   grouping, true_values, false_values, expression, default, not_provided_values, null_values
 scope of feed: 'scope' is not an option here; allowed: <a feed's options>
+variable under another name: 'envv' is not an option here; did you mean env? allowed: env
 
 # UNQUOTED_TEXT
 placeholder as a number: -1 is read as a number, not as text; put it in quotes: "-1"
@@ -554,6 +585,7 @@ source without an attribute: provides no attribute and does not decide existence
 
 YAML_TABLES = (
     test_yaml_faults_of_attributes.TABLE,
+    test_yaml_faults_of_databases.TABLE,
     test_yaml_faults_of_dimensions.TABLE,
     test_yaml_faults_of_landing_tables.TABLE,
     test_yaml_faults_of_sources.TABLE,

@@ -68,6 +68,22 @@ business_key: rc_product_key
 attributes:
   price: 2
 """
+DATABASE = """\
+dimension: dim_customer
+business_key: id
+sources:
+  shop:
+    feed:
+      jdbc:
+        url: jdbc:postgresql://db/shop
+        table: customers
+        password: {env: SHOP_PASSWORD}
+        partitions: {column: id, lower: 1, upper: 1000, number: 8}
+      cursor: updated_at
+      start: 1970-01-01T00:00:00Z
+attributes:
+  city: 2
+"""
 LANDING_BASES = {
     "MERGE": """\
 landing_table: raw_issues
@@ -109,7 +125,15 @@ sources:
   api: {feed: "lines_{date}.csv"}
 """,
 }
-BASES = {**LANDING_BASES, "SNAPSHOT": SNAPSHOT, "FEED": FEED, "TWO": TWO, "FLAT": FLAT, "HISTORY": HISTORY}
+BASES = {
+    **LANDING_BASES,
+    "SNAPSHOT": SNAPSHOT,
+    "FEED": FEED,
+    "TWO": TWO,
+    "FLAT": FLAT,
+    "HISTORY": HISTORY,
+    "DATABASE": DATABASE,
+}
 SHORT = {
     "<a name's rule>": COLUMN_NAME_RULE,
     "<the types>": (
@@ -162,7 +186,7 @@ def located_codes(create: Callable[[], object]) -> list[LocatedCode]:
     return [(error.location, error.field, error.code) for error in declaration_errors(create)]
 
 
-@pytest.mark.parametrize("text", [SNAPSHOT, FEED, TWO, FLAT])
+@pytest.mark.parametrize("text", [SNAPSHOT, FEED, TWO, FLAT, DATABASE])
 def test_the_bases_have_no_fault(text: str) -> None:
     assert len(parse(text)) == 1
 

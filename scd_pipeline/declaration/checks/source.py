@@ -13,6 +13,7 @@ from scd_pipeline.declaration.batch_values import (
     placeholder_names,
 )
 from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
+from scd_pipeline.declaration.checks.database import check_cursor, check_jdbc
 from scd_pipeline.declaration.checks.delivery_times import check_delivery_times, check_placeholder_form, check_time_zone
 from scd_pipeline.declaration.frozen import FrozenMapping, set_frozen_fields
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name
@@ -217,9 +218,11 @@ def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:
 def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) -> Snapshot | Feed:
     draft = errors.check_kinds(path, channel, SNAPSHOT if isinstance(channel, Snapshot) else FEED)
     _check_options(errors, f"{path}.options", draft.options)
-    if draft.path is None:
+    if draft.jdbc is not None:
+        set_frozen_fields(draft, jdbc=check_jdbc(errors, path, draft))
+    elif draft.path is None:
         _check_pathless(errors, path, draft)
-    else:
+    elif not (isinstance(draft, Feed) and draft.cursor is not None):
         _check_path(errors, path, draft)
         _check_format(errors, path, draft)
     _check_skipped_lines(errors, path, draft)
@@ -324,6 +327,7 @@ def _check_ties(errors: ErrorCollector, field: str, channel: Snapshot | Feed) ->
 
 
 def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
+    check_cursor(errors, path, feed)
     errors.choice(f"{path}.updates", feed.updates, ("full", "partial"))
     errors.choice(f"{path}.nulls", feed.nulls, ("value", "not_provided"))
     if feed.nulls == "not_provided" and feed.updates == "full":

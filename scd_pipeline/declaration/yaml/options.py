@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from scd_pipeline.declaration import change_types, column_names
 from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, PREVIOUS
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
+from scd_pipeline.declaration.jdbc import EnvVar
 from scd_pipeline.declaration.source import Column
 
 
@@ -28,32 +29,38 @@ class Kind(enum.Enum):
     ON_BAD_VALUE = f"one of {', '.join(ON_BAD_VALUE)}"
     COMPUTED = "a column, or a mapping with an expression"
     SEQUENCE = "a column, a mapping with an expression, or a list of them"
+    VARIABLE = "the name of an environment variable, as in {env: DB_PASSWORD}"
+    TEXT_OR_VARIABLE = "text, or the name of an environment variable, as in {env: DB_USER}"
+    TIME_OR_NUMBER = "a time, a number or text"
     SECTION = "a mapping"
 
     def accepts(self, value: object) -> bool:
         """Return whether the value is of this kind; a section is checked by its reader."""
         match self:
-            case Kind.TEXT | Kind.TIME | Kind.TIME_OR_NULL | Kind.MISSING | Kind.ON_BAD_VALUE:
-                return isinstance(value, str)
             case Kind.NAME_OR_FALSE:
                 return value is False or isinstance(value, str)
             case Kind.NAMES | Kind.TEXTS:
                 return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
-            case Kind.COMPUTED:
-                return isinstance(value, (str, Column))
             case Kind.SEQUENCE:
                 return all(map(Kind.COMPUTED.accepts, value if isinstance(value, tuple) else (value,)))
-            case Kind.FLAG:
-                return isinstance(value, bool)
-            case Kind.PREVIOUS:
-                return isinstance(value, (bool, str))
-            case Kind.NUMBER:
-                return isinstance(value, (int, float)) and not isinstance(value, bool)
-            case Kind.SCALAR:
-                return isinstance(value, (str, int, float, bool))
-            case _:
+            case Kind.SECTION:
                 return True
+        types = _TYPES[self]
+        return isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
+
+_TYPES: Mapping[Kind, tuple[type, ...]] = {
+    **dict.fromkeys((Kind.TEXT, Kind.TIME, Kind.TIME_OR_NULL, Kind.MISSING, Kind.ON_BAD_VALUE), (str,)),
+    Kind.COMPUTED: (str, Column),
+    Kind.VARIABLE: (EnvVar,),
+    Kind.TEXT_OR_VARIABLE: (str, EnvVar),
+    Kind.TIME_OR_NUMBER: (str, int, float),
+    Kind.FLAG: (bool,),
+    Kind.PREVIOUS: (bool, str),
+    Kind.NUMBER: (int, float),
+    Kind.SCALAR: (str, int, float, bool),
+}
+"""The types of the values of each kind of single values."""
 
 Options = Mapping[str, Kind]
 
@@ -110,10 +117,33 @@ _CHANNEL: Options = {
     "correlation_id": Kind.TEXT,
     "rows": Kind.TEXT,
     "deletes": Kind.TEXT,
+    "jdbc": Kind.SECTION,
 }
 EXPRESSION: Options = {"expression": Kind.TEXT}
 SNAPSHOT: Options = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT}
-FEED: Options = {**_CHANNEL, "updates": Kind.TEXT, "nulls": Kind.TEXT}
+FEED: Options = {
+    **_CHANNEL,
+    "updates": Kind.TEXT,
+    "nulls": Kind.TEXT,
+    "cursor": Kind.TEXT,
+    "start": Kind.TIME_OR_NUMBER,
+}
+JDBC: Options = {
+    "url": Kind.TEXT_OR_VARIABLE,
+    "table": Kind.TEXT,
+    "query": Kind.TEXT,
+    "user": Kind.TEXT_OR_VARIABLE,
+    "password": Kind.VARIABLE,
+    "partitions": Kind.SECTION,
+    "options": Kind.SECTION,
+}
+PARTITIONS: Options = {
+    "column": Kind.TEXT,
+    "lower": Kind.TIME_OR_NUMBER,
+    "upper": Kind.TIME_OR_NUMBER,
+    "number": Kind.NUMBER,
+}
+ENV_VAR: Options = {"env": Kind.TEXT}
 SOURCE: Options = {
     "snapshot": Kind.SECTION,
     "feed": Kind.SECTION,

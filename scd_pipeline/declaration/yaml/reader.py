@@ -10,10 +10,12 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.collect import field_path
+from scd_pipeline.declaration.checks.database import SECRET
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.history import history_options
+from scd_pipeline.declaration.jdbc import EnvVar, Jdbc, Partitions
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.timed_table import TimedTable
@@ -40,6 +42,7 @@ _CHANNELS: dict[str, tuple[Any, Options]] = {"snapshot": (Snapshot, options.SNAP
 _ENTRY = "write `name: value`"
 _PLACEHOLDER = "table"
 """The table of a history in place of an invalid name, so that the other parts are checked too."""
+_TIMES = (Kind.TIME, Kind.TIME_OR_NULL, Kind.TIME_OR_NUMBER)
 _NULL = ("null", "Null", "NULL")
 _TUPLES = (Kind.NAMES, Kind.TEXTS)
 _KINDS_OF_ITEMS = {Kind.NAMES: Kind.TEXT, Kind.TEXTS: Kind.TEXT, Kind.SEQUENCE: Kind.COMPUTED}
@@ -261,6 +264,8 @@ class DimensionReader:
         values = self.options(path, node, channel_options)
         if "options" in values:
             values["options"] = self.texts(field_path(path, "options"), values["options"])
+        if "jdbc" in values:
+            values["jdbc"] = self.jdbc(field_path(path, "jdbc"), values["jdbc"])
         return channel(**values)
 
     def types(self, path: str, node: Node) -> dict[str, str]:
@@ -271,6 +276,15 @@ class DimensionReader:
             name: self.value(field_path(path, name), data_type, Kind.TEXT) or "string"
             for name, data_type in self.entries(path, node).items()
         }
+
+    def jdbc(self, path: str, node: Node) -> Jdbc:
+        values = self.options(path, node, options.JDBC)
+        if "options" in values:
+            values["options"] = self.texts(field_path(path, "options"), values["options"])
+        if "partitions" in values:
+            field = field_path(path, "partitions")
+            values["partitions"] = Partitions(**self.options(field, values["partitions"], options.PARTITIONS))
+        return Jdbc(**values)
 
     def texts(self, path: str, node: Node) -> dict[str, str]:
         """Return the texts of a mapping by name, without those that are invalid."""
@@ -418,6 +432,11 @@ class DimensionReader:
             return tuple(item for item in items if item is not None)
         if isinstance(node, MappingNode) and kind in (Kind.COMPUTED, Kind.SEQUENCE):
             return Column(**self.options(path, node, options.EXPRESSION))
+        if isinstance(node, MappingNode) and kind in (Kind.VARIABLE, Kind.TEXT_OR_VARIABLE):
+            return EnvVar(**{"env": "", **self.options(path, node, options.ENV_VAR)})
+        if isinstance(node, ScalarNode) and kind is Kind.VARIABLE and not is_nothing(node):
+            self.report("SECRET_IN_DECLARATION", path, *SECRET)
+            return None
         if not isinstance(node, ScalarNode):
             self.report("INVALID_KIND", path, f"is {node_kind(node)}; expected {kind.value}", f"write {kind.value}")
             return None
@@ -431,7 +450,7 @@ class DimensionReader:
             problem = f"{short_repr(node.value)} looks like {error}, but cannot be read as such"
             self.report("UNQUOTED_TEXT", path, problem, "put it in quotes if it is text")
             return None
-        if isinstance(value, UnquotedTime) and kind in (Kind.TIME, Kind.TIME_OR_NULL, Kind.SCALAR):
+        if isinstance(value, UnquotedTime) and kind in (*_TIMES, Kind.SCALAR):
             value = value.text
         if value is None and kind in (Kind.MISSING, Kind.ON_BAD_VALUE, Kind.TIME_OR_NULL) and node.value in _NULL:
             value = "null"  # a choice that YAML reads as no value

@@ -25,7 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
     "Histories of base tables": tuple(f"H{number}" for number in range(1, 37)),
-    "Landing tables and dlt's strategies": tuple(f"D{number}" for number in range(22, 41) if number != 37),
+    "Landing tables and dlt's strategies": tuple(f"D{number}" for number in (12, *range(22, 37), *range(38, 41))),
 }
 
 ROWS: dict[str, str] = {
@@ -505,6 +505,11 @@ ROWS: dict[str, str] = {
     "H36": (
         "Closed versions over the declared age are in an archive, also those of an existing table: reads as of any "
         "time and the facts are as before, whenever a run is killed and whoever reads during it."
+    ),
+    "D12": (
+        "Only new rows, by `created_at` from 1970-01-01T00:00:00Z on: older rows are skipped, rows that equal the "
+        "highest loaded value are neither lost nor loaded twice, and the state outlives the process, whenever it is "
+        "killed."
     ),
     "D22": (
         "With `business_key: whole_row` and `profile: dlt` a table has `_dlt_valid_from`, `_dlt_valid_to`, the columns "
