@@ -13,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scd_pipeline.environment import Environment
+from scd_pipeline.spark.jars import find_drivers
+
 USER, PASSWORD = "loader", "pAsSwOrD-of-the-loader"
 _PACKAGES = ("usr/lib/postgresql/*", "usr/pgsql-*", "opt/homebrew/opt/postgresql*", "usr/local/opt/postgresql*")
 _LISTEN = "127.0.0.1"
@@ -29,11 +32,19 @@ def programs() -> Path | None:
     return installed[-1].parent if installed else None
 
 
+def problem() -> str:
+    """Return why the tests of databases are skipped; empty if they run."""
+    if programs() is None:
+        return "it is not installed; install the package postgresql"
+    if not find_drivers(Environment.from_env().cache_folder):
+        return "its JDBC driver is missing; run `scd setup --postgresql`"
+    return ""
+
+
 def report() -> str:
     """Return whether the tests of databases run, for the first lines of a test run."""
-    folder = programs()
-    missing = "not installed, so the tests of databases are skipped; install the package postgresql"
-    return f"PostgreSQL: {folder or missing}"
+    reason = problem()
+    return f"PostgreSQL: its tests are skipped: {reason}" if reason else f"PostgreSQL: {programs()}"
 
 
 @dataclass(frozen=True)

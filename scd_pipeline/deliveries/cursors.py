@@ -52,7 +52,12 @@ def new_rows(frame: DataFrame, feed: Feed, loaded: CursorState) -> tuple[DataFra
     Raises:
         CursorProblem: Rows have no value of the type of `start`, or the highest value is that of too many rows.
     """
-    value, ddl = _cursor_value(frame, feed)
+    try:
+        value, ddl = _cursor_value(frame, feed)
+    except CursorProblem:
+        if frame.isEmpty():  # a frame of pandas without rows has no types
+            return None
+        raise
     bound = F.lit(loaded.value).cast(ddl)
     from_bound = frame.where((value >= bound) | value.isNull())
     figures = {

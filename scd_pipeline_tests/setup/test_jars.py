@@ -96,3 +96,22 @@ def test_the_repository_is_that_of_the_option_or_of_the_environment(
     variables = {"SCD_HOME": str(tmp_path), "SCD_MAVEN_REPOSITORY": "set by the variable"}
     install(Environment.from_env(variables), repository=option)
     assert used == [option or "set by the variable"]
+
+
+def test_the_driver_of_postgresql_is_verified_if_it_was_set_up(tmp_path: Path) -> None:
+    assert jars.find_drivers(tmp_path) == ()
+    jars.jar_folder(tmp_path, jars.POSTGRESQL_LOCK_FILE).mkdir(parents=True)
+    with pytest.raises(SetupError) as error:
+        jars.find_drivers(tmp_path)
+    assert (error.value.code, error.value.details) == ("JARS_MISSING", {"jars": "postgresql-42.7.14.jar"})
+
+
+@pytest.mark.parametrize("postgresql", [False, True])
+def test_the_driver_of_postgresql_is_downloaded_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql: bool
+) -> None:
+    used: list[str] = []
+    monkeypatch.setattr(download, "download_jars", lambda *_, lock, **__: used.append(lock.name))
+    monkeypatch.setattr("scd_pipeline.spark.installation.find_jars", lambda cache: ())
+    install(Environment.from_env({"SCD_HOME": str(tmp_path)}), postgresql=postgresql)
+    assert used == ["jars.lock.json", *(["postgresql.lock.json"] if postgresql else [])]

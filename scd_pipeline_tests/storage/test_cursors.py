@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline import BatchRejected, Delivery, Dimension, Fact, Feed, Pipeline, Source, UsageError
 from scd_pipeline.deliveries.cursors import CursorProblem, new_rows
+from scd_pipeline.deliveries.table_states import table_states
 from scd_pipeline.history.batch import CursorState
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.test_crash import killed_before
@@ -110,6 +111,21 @@ def test_a_cursor_that_cannot_select_every_row_is_a_problem(
     with pytest.raises(CursorProblem) as problem:
         new_rows(rows, Feed(cursor="n", start=start), CursorState(str(start)))
     assert problem.value.code == code
+
+
+def test_a_frame_without_rows_has_no_new_ones(spark: SparkSession) -> None:
+    assert new_rows(spark.createDataFrame([], "created_at void"), FEED, CursorState(str(FEED.start))) is None
+
+
+def test_the_arrival_sensor_sees_each_commit_of_a_delta_table(tmp_path: Path) -> None:
+    log = tmp_path / "events" / "_delta_log"
+    log.mkdir(parents=True)
+    feed = Feed(str(log.parent), format="delta", cursor="created_at", start="1970-01-01")
+    states = []
+    for version in range(2):
+        (log / f"{version:020}.json").touch()
+        states += table_states(Dimension("dim_event", "id", {"name": 2}, Source("api", feed=feed))).values()
+    assert [state.text.partition(" of ")[0] for state in states] == ["version 0", "version 1"]
 
 
 @pytest.mark.slow
