@@ -9,7 +9,7 @@ from typing import Any
 
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 
-SECRET_NAMES = re.compile(r"passw|pwd|secret|token|credential|(?<!primary)(?<!foreign)key", re.IGNORECASE)
+SECRET_NAMES = re.compile(r"passw|pwd|secret|token|credential", re.IGNORECASE)
 """The names of options whose values may be secret."""
 _LOGIN_IN_URL = re.compile(r"//[^/?;]*:[^/?;]*@")
 _PARAMETER = re.compile(r"[?&;]([^=&;]*)=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Jdbc
+from scd_pipeline.errors import first_line
 from scd_pipeline.expressions import quote_name
 
 _POSTGRESQL = "jdbc:postgresql:"
@@ -21,6 +23,8 @@ _POSTGRESQL_OPTIONS = {
     # All rows at once would have to fit into the memory of a task.
     "fetchsize": "10000",
 }
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+"""The message of a cause in the text of an error: the database's own, where Spark's says that there is one."""
 _NO_DRIVER = ("ClassNotFoundException", "No suitable driver")
 _UNLIMITED = T.DecimalType(38, 18)
 """How Spark reads a number without limits of its digits: the database may have more of them."""
@@ -75,12 +79,13 @@ def _reader_options(jdbc: Jdbc, connection: Mapping[str, str]) -> dict[str, str]
 
 
 def _problem(error: Exception, connection: Mapping[str, str]) -> DatabaseProblem:
-    """Return the problem that an error of Spark or the database describes, without the address and the login."""
-    message = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    """Return the problem that an error of Spark or the database describes, without the address and the password."""
+    message = str(error)
     if any(text in message for text in _NO_DRIVER):
         return DatabaseProblem("DRIVER_MISSING", driver=_DRIVER)
-    for option in ("password", "url", "user"):
+    causes = _CAUSE.findall(message)
+    reason = causes[-1] if causes else first_line(error)
+    for option in ("password", "url"):
         if value := connection.get(option):
-            message = message.replace(value, f"<{option}>")
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return DatabaseProblem("DATABASE_UNREADABLE", reason=lines[0] if lines else type(error).__name__)
+            reason = reason.replace(value, f"<{option}>")
+    return DatabaseProblem("DATABASE_UNREADABLE", reason=reason)

@@ -404,28 +404,6 @@ RULES: dict[str, Rule] = {
             "once a load has renamed the column, but it cannot be given to another attribute.",
         ),
     ),
-    "S39": Rule(
-        "Cursors",
-        """
-        A source without deliveries of its own (a table, a query, a list of records) may declare a cursor: a column that
-        grows, and a start value. A load reads the rows whose cursor is at or after the highest value loaded. A row
-        with an equal value that was loaded before is neither lost nor loaded twice. What a load reads is one delivery,
-        and the state of the cursor is stored with its batch, in the commit of its rows.
-        """,
-        (
-            "A delivery is named by its number: the next one of its channel. So a load that is retried after it was "
-            "killed, or that began at the same state as one that committed first, changes nothing that was loaded; "
-            "rows that were added meanwhile are part of it, or of the next delivery.",
-            "The state is the highest value, and a hash of all columns of each row that has it; columns that are NULL "
-            "do not count. Of equal rows without a key, as many are loaded as the source has.",
-            "If the values are times, the time of a row is that of its cursor, unless `effective_at` is declared: the "
-            "history does not depend on how many rows one load reads.",
-            "A row whose cursor has no value, or none of the type of the start, rejects the delivery. A row below the "
-            "highest value loaded is not read, and a load without new rows writes nothing.",
-            "A withdrawn delivery is not read again.",
-            "A snapshot of a database is named by the time that is passed to its load.",
-        ),
-    ),
     "S36": Rule(
         "Mirrored attributes",
         """
@@ -473,8 +451,30 @@ RULES: dict[str, Rule] = {
             "disappears.",
             "A row with a value that cannot be read has no hash: it is a bad row whose key cannot be read, so that its "
             "snapshot closes no window (S27).",
-            "The retire guard counts a changed row as one that is retired.",
+            "The retire guard counts the rows that a snapshot omits less those that it adds: a changed row is both.",
             "A delete of a feed finds the row with the same values.",
+        ),
+    ),
+    "S39": Rule(
+        "Cursors",
+        """
+        A source without deliveries of its own (a table, a query, a list of records) may declare a cursor: a column that
+        grows, and a start value. A load reads the rows whose cursor is at or after the highest value loaded. A row
+        with an equal value that was loaded before is neither lost nor loaded twice. What a load reads is one delivery,
+        and the state of the cursor is stored with its batch, in the commit of its rows.
+        """,
+        (
+            "A delivery is named by its number: the next one of its channel. So a load that is retried after it was "
+            "killed, or that began at the same state as one that committed first, changes nothing that was loaded; "
+            "rows that were added meanwhile are part of it, or of the next delivery.",
+            "The state is the highest value, and a hash of all columns of each row that has it; columns that are NULL "
+            "do not count. Of equal rows without a key, as many are loaded as the source has.",
+            "If the values are times, the time of a row is that of its cursor, unless `effective_at` is declared: the "
+            "history does not depend on how many rows one load reads.",
+            "A row whose cursor has no value, or none of the type of the start, rejects the delivery. A row below the "
+            "highest value loaded is not read, and a load without new rows writes nothing.",
+            "A withdrawn delivery is not read again.",
+            "A snapshot of a database is named by the time that is passed to its load.",
         ),
     ),
     "S34": Rule(

@@ -10,8 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import BatchRejected, Delivery, Dimension, Fact, Feed, Pipeline, Source, UsageError
+from scd_pipeline.components.delivery_selection import resolve_partitions
 from scd_pipeline.deliveries.cursors import CursorProblem, new_rows
+from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.table_states import table_states
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import CursorState
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.test_crash import killed_before
@@ -63,6 +66,7 @@ def test_older_rows_are_skipped_and_equal_ones_are_neither_lost_nor_doubled(
     assert_same_rows(VERSIONS, versions(pipeline))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S39")
 def test_a_load_without_new_rows_writes_nothing(spark: SparkSession, warehouse: Path) -> None:
     pipeline = Pipeline(warehouse, spark=spark)
@@ -126,6 +130,17 @@ def test_the_arrival_sensor_sees_each_commit_of_a_delta_table(tmp_path: Path) ->
         (log / f"{version:020}.json").touch()
         states += table_states(Dimension("dim_event", "id", {"name": 2}, Source("api", feed=feed))).values()
     assert [state.text.partition(" of ")[0] for state in states] == ["version 0", "version 1"]
+
+
+def test_a_run_of_the_arrival_sensor_reads_the_table_by_its_cursor(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """The sensor names files that a run may read; what a cursor reads is none of them."""
+    feed = Feed(str(tmp_path / "events"), format="delta", cursor="created_at", start="1970-01-01")
+    event = replace(EVENT, sources=Source("api", feed=feed))
+    selection = resolve_partitions(Warehouse(spark, warehouse), event, [EVERYTHING], files={})
+    assert list(selection.deliveries) == ["1"]
+    assert selection.file_versions() == {}
 
 
 @pytest.mark.slow

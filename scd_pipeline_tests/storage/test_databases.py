@@ -91,6 +91,7 @@ def test_each_type_of_postgresql_arrives_as_the_database_has_it(database: Databa
 
 
 @requirement("D12")
+@pytest.mark.slow(40)
 @pytest.mark.rule("S39")
 def test_a_table_of_postgresql_is_read_by_a_cursor(database: Database, pipeline: Pipeline) -> None:
     """The zone of the server is neither UTC nor that of the rows."""
@@ -132,7 +133,7 @@ def test_a_query_is_read_in_ranges_of_a_column(database: Database, pipeline: Pip
     database.run("CREATE TABLE part AS SELECT id, nullif(id, 5) AS n FROM generate_series(1, 9) AS numbers(id)")
     ranges = {"column": "n", "lower": 3, "upper": 6, "number": 3}
     query = source(database, query="SELECT id, n FROM part", partitions=ranges)
-    part = Dimension("dim_part", "id", {"n": 1}, Source("shop", snapshot=Snapshot(jdbc=query)))
+    part = Dimension("dim_part", "id", {"n": 2}, Source("shop", snapshot=Snapshot(jdbc=query)))
     pipeline.load(part, at="2024-01-01")
     database.run("DELETE FROM part WHERE id = 9")
     pipeline.load(part, at="2024-01-02")
@@ -158,6 +159,7 @@ def test_an_error_of_the_database_has_no_secret(
 
 @pytest.mark.slow(40)
 def test_the_password_is_stored_in_no_table(database: Database, pipeline: Pipeline) -> None:
+    database.run("INSERT INTO event VALUES (9, 'i', '2024-02-01')")
     pipeline.load(event(database))
     files = [file.read_bytes() for file in Path(pipeline.warehouse.path).rglob("*") if file.is_file()]
     assert len(files) > 10
