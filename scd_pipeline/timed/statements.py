@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from scd_pipeline.timed.expressions import Columns, ExpressionError, Resolve, Translator, require_only
 from scd_pipeline.timed.log import DIALECT, LogText, TimedTokens, split_log
@@ -148,17 +148,17 @@ def _statement(
         recorded_at=log.recorded_at,
         columns=columns,
         qualifiers=qualifiers,
-        assignments=_assignments(node, translator) if isinstance(node, exp.Update) else None,
+        assignments=_assignments(node, translator, timed.tokens) if isinstance(node, exp.Update) else None,
         condition=condition,
     )
     return statement, name
 
 
-def _assignments(node: exp.Expression, translator: Translator) -> dict[str, exp.Expression]:
+def _assignments(node: exp.Expression, translator: Translator, tokens: Sequence[Token]) -> dict[str, exp.Expression]:
     """Return the new values of an UPDATE by column."""
     assignments: dict[str, exp.Expression] = {}
     for part in node.expressions:
-        if not isinstance(part, exp.EQ) or not isinstance(part.this, exp.Column):
+        if not isinstance(part, exp.EQ) or not isinstance(part.this, exp.Column) or _is_compared(part.this, tokens):
             raise ExpressionError("STATEMENT_SYNTAX", part, reason="SET is not followed by `column = value`")
         column, fields, _ = translator.path(part.this)
         if fields:
@@ -168,6 +168,12 @@ def _assignments(node: exp.Expression, translator: Translator) -> dict[str, exp.
         translator.assignment(column, part.expression)
         assignments[column] = part.expression
     return assignments
+
+
+def _is_compared(column: exp.Column, tokens: Sequence[Token]) -> bool:
+    """Return whether `==` follows a column, which the tree does not distinguish from `=`."""
+    end = max(int(name.meta["end"]) for name in column.find_all(exp.Identifier))
+    return next(token.text for token in tokens if token.start > end) == "=="
 
 
 def _offset(part: exp.Expression, start: int) -> int:

@@ -144,6 +144,8 @@ REJECTED = {
     "UPDATE doctors SET number": "STATEMENT_SYNTAX",
     "UPDATE doctors SET number = 1 number = 2": "STATEMENT_SYNTAX",
     "UPDATE doctors SET number > 1": "STATEMENT_SYNTAX",
+    "UPDATE doctors SET number == 1": "STATEMENT_SYNTAX",
+    "UPDATE doctors SET name = 'a', doctors.`number` /* = */ == 1": "STATEMENT_SYNTAX",
     "UPDATE doctors SET number = 1, NUMBER = 2": "STATEMENT_SYNTAX",
     "UPDATE doctors SET (number, name) = (1, 'a')": "STATEMENT_SYNTAX",
     "UPDATE doctors SET address.city = 'Rome'": "STATEMENT_SYNTAX",
@@ -226,6 +228,13 @@ def test_one_statement_that_cannot_be_applied_rejects_the_log(statement: str) ->
         parsed(log, EVERY_TYPE)
     line = 4 if "\n" in statement else 3
     assert (caught.value.code, caught.value.location) == (REJECTED[statement], f".updates:{line}")
+
+
+def test_a_double_equals_sign_compares_and_assigns_nothing() -> None:
+    parsed("UPDATE doctors SET number = 1 WHERE number == 2")
+    with pytest.raises(SourceDataError) as caught:
+        parsed("UPDATE doctors SET first_name = 'Ada',\n  number\n  == 2;")
+    assert (caught.value.code, caught.value.location) == ("STATEMENT_SYNTAX", ".updates:2")
 
 
 def test_the_error_is_at_the_line_of_the_part() -> None:
