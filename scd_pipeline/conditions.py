@@ -44,6 +44,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "declare a `sequence` column that orders the changes, or `ties` that decide between them, or deliver one "
         "change per key",
     ),
+    "TIMED_TABLE_KEY": Condition(
+        "several rows of the timed table have the business key {keys} at this time; expected one row per key",
+        "append a statement with this or an earlier time that deletes all of these rows except one, or changes their "
+        "keys; or correct the base or the log",
+    ),
     "NO_ROW_ORDER": Condition(
         "the rows of {input} have no fixed order; expected a fixed order, because the declared `ties` depend on it",
         "deliver one file, a pandas DataFrame or a pyarrow Table; or declare a `sequence` column in place of `ties`",

@@ -200,9 +200,11 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
     if batch.scope is not None and len(batch.scope) > MAX_SCOPE_VALUES:
         details = {"columns": ", ".join(batch.scope_columns), "limit": f"{MAX_SCOPE_VALUES:,}"}
         return BatchRejected("SCOPE_TOO_LARGE", batch.id, **details)
+    source = intake.dimension.source(batch.source)
     if keys := intake.unordered.get(delivery.row_tag):
-        return BatchRejected("UNORDERED_CHANGES", batch.id, keys=keys)
-    limit = intake.dimension.source(batch.source).bad_row_limit
+        code = "UNORDERED_CHANGES" if source.timed_table is None else "TIMED_TABLE_KEY"
+        return BatchRejected(code, batch.id, keys=keys)
+    limit = source.bad_row_limit
     if batch.rows and batch.bad_rows > limit * batch.rows and "bad_rows" not in delivery.delivery.allow:
         return BatchRejected(
             "BAD_ROWS",

@@ -185,4 +185,4 @@ def test_a_row_without_a_business_key_is_quarantined_and_two_rows_of_one_are_rej
     planned = Pipeline(warehouse, spark=spark).plan(dimension(table), allow="bad_rows")
     base, later = planned.results
     assert (base.delivery, base.outcome, base.rows, base.bad_rows) == ("base", "accepted", 3, 1)
-    assert (later.delivery, later.code) == ("2020-01-01", "UNORDERED_CHANGES")
+    assert (later.delivery, later.code) == ("2020-01-01", "TIMED_TABLE_KEY")
