@@ -152,14 +152,15 @@ class Candidates:
         return reached
 
     def _dependent(self, number: int) -> Iterator[int]:
-        """Yield the statements that depend on one, without those that depend on these."""
+        """Yield the first statements that depend on one, without those that depend on these."""
         statement = self.statements[number - 1]
         for column, assigned in (statement.assignments or {}).items():
             value = statement.translator(quote_name).value(assigned)
             for searched in self._searched.values():
                 if searched.column == column:
                     numbers = searched.selected(value)
-                    yield from islice(numbers, bisect_right(numbers, number), None)
+                    first = bisect_right(numbers, number)
+                    yield from numbers[first : first + _MOST]
 
     def _list(self, numbers: Iterable[int]) -> str:
         """Return the list of statements and of those that depend on them."""
