@@ -14,7 +14,7 @@ from scd_pipeline.components.load_checks import LoadChecks
 from scd_pipeline.components.load_step import load_step
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import LoadReport
-from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, Source
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
@@ -137,7 +137,13 @@ def _upstream(dimension: Dimension) -> list[dg.AssetDep]:
     """Return the assets that write what the sources read: in a run with them, the load is the step after theirs.
 
     Each asset of the step depends on them, as any of its assets may be selected alone. Their partitions are not those
-    of deliveries: each delivery may need any of them.
+    of deliveries: each delivery may need any of them. A timed table is one of them, although its history is computed
+    from its base and its log: a run of its asset may append a statement to the log.
     """
-    keys = dict.fromkeys(key for source in dimension.sources for key in source.upstream)
-    return [dg.AssetDep(dg.AssetKey.from_user_string(key), partition_mapping=dg.AllPartitionMapping()) for key in keys]
+    keys = dict.fromkeys(key for source in dimension.sources for key in _upstream_keys(source))
+    return [dg.AssetDep(key, partition_mapping=dg.AllPartitionMapping()) for key in keys]
+
+
+def _upstream_keys(source: Source) -> list[dg.AssetKey]:
+    keys = [dg.AssetKey.from_user_string(key) for key in source.upstream]
+    return keys if source.timed_table is None else [*keys, dg.AssetKey(source.timed_table.name)]

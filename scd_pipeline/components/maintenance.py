@@ -17,12 +17,12 @@ from pydantic import Field
 from scd_pipeline.components.dagster_internals import finished_backfills
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, TimedTable
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.operations.dagster_names import dagster_name, maintenance_job_name, maintenance_op_name, pool_name
-from scd_pipeline.operations.maintenance import maintain
+from scd_pipeline.operations.maintenance import MaintenanceResult, maintain
 from scd_pipeline.queries import create_views
 from scd_pipeline.texts import pluralize
 
@@ -77,12 +77,8 @@ def maintenance_job(table: DeclaredTable, facts: Sequence[Fact] = ()) -> dg.JobD
             # written, unless it is the newest one.
             create_views(opened, [dimension.name], facts, on_failure=context.log.warning)
         for done in results:
-            if config.compacted is not None and done.table not in config.compacted:
-                continue
-            sizes = {"files_before": done.files_before, "files_after": done.files_after, "bytes": done.bytes_after}
-            if done.table in assets:
-                context.log_event(dg.AssetObservation(asset_key=done.table, metadata=sizes))
-            context.log.info(f"{done.table}: compacted {pluralize(done.files_before, 'file')} into {done.files_after}")
+            if config.compacted is None or done.table in config.compacted:
+                _record(context, done, done.table if done.table in assets else "")
 
     @dg.job(
         name=maintenance_job_name(dimension.name),
@@ -93,6 +89,33 @@ def maintenance_job(table: DeclaredTable, facts: Sequence[Fact] = ()) -> dg.JobD
         maintain_tables()
 
     return job
+
+
+def timed_table_maintenance_job(table: TimedTable) -> dg.JobDefinition:
+    """Return the job that runs OPTIMIZE and VACUUM on the stored rows of a timed table, in the pool of its asset."""
+    description = f"Runs OPTIMIZE and VACUUM on {table.present_table}."
+
+    @dg.op(name=maintenance_op_name(table.name), pool=pool_name(table.name), description=description)
+    def maintain_stored_rows(context: dg.OpExecutionContext, warehouse: WarehouseResource) -> None:
+        now = datetime.fromtimestamp(time.time(), timezone.utc)
+        with as_dagster_failure():
+            results = maintain(warehouse.open(), [table.present_table], now=now, run_id=context.run_id)
+        for done in results:
+            _record(context, done, table.name)
+
+    @dg.job(name=maintenance_job_name(table.name), executor_def=dg.in_process_executor, description=description)
+    def job() -> None:
+        maintain_stored_rows()
+
+    return job
+
+
+def _record(context: dg.OpExecutionContext, done: MaintenanceResult, asset: str) -> None:
+    """Record the maintenance of a table, as an observation of its asset if it has one."""
+    sizes = {"files_before": done.files_before, "files_after": done.files_after, "bytes": done.bytes_after}
+    if asset:
+        context.log_event(dg.AssetObservation(asset_key=asset, metadata=sizes))
+    context.log.info(f"{done.table}: compacted {pluralize(done.files_before, 'file')} into {done.files_after}")
 
 
 def maintenance_schedules(

@@ -17,7 +17,12 @@ from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.automation import automation_sensor, never_requested, with_automation
 from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import table_checks
-from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
+from scd_pipeline.components.maintenance import (
+    backfill_sensor,
+    maintenance_job,
+    maintenance_schedules,
+    timed_table_maintenance_job,
+)
 from scd_pipeline.components.overdue import overdue_check, overdue_limits
 from scd_pipeline.components.partitions import load_schedule
 from scd_pipeline.components.scaffolder import DimensionScaffolder
@@ -27,7 +32,7 @@ from scd_pipeline.components.timed_tables import timed_table_asset, timed_table_
 from scd_pipeline.declaration import Declarations, DeclaredTable, Dimension, Fact, TimedTable, read_declarations
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.load.retry import Retry
-from scd_pipeline.operations.dagster_names import archive_op_name, check_job_name, dagster_name
+from scd_pipeline.operations.dagster_names import archive_op_name, check_job_name, dagster_name, maintenance_op_name
 
 _log = logging.getLogger("scd_pipeline")
 _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
@@ -78,7 +83,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         ),
     )
     maintenance_cron: str = Field(
-        default="0 3 * * 0", description="Cron expression for OPTIMIZE and VACUUM of dimensions and facts."
+        default="0 3 * * 0",
+        description="Cron expression for OPTIMIZE and VACUUM of dimensions, facts and the stored rows of timed tables.",
     )
     log_maintenance_cron: str = Field(
         default="0 4 1 * *",
@@ -257,11 +263,15 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             executor_def=dg.in_process_executor,
             description=f"Compares the stored rows of {table.name} with a read.",
         )
+        maintenance = timed_table_maintenance_job(table)
         return dg.Definitions(
             assets=[asset],
             asset_checks=[check],
-            jobs=[job, check_job],
-            schedules=[self._schedule(f"check_{name}_schedule", check_job, self.check_cron)],
+            jobs=[job, check_job, maintenance],
+            schedules=[
+                self._schedule(f"check_{name}_schedule", check_job, self.check_cron),
+                self._schedule(f"{maintenance_op_name(table.name)}_schedule", maintenance, self.maintenance_cron),
+            ],
             sensors=[timed_table_sensor(table, job)],
         )
 

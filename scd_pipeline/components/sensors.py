@@ -10,17 +10,15 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 
-from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import ROW_ACTION_COUNTS
 from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
+from scd_pipeline.components.run_requests import Request, has_failed
 from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.deliveries.discovery import declaration_folder, list_files
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
-from scd_pipeline.operations.dagster_names import RUN_KEY_TAG, rekey_sensor_name
-
-_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 300, 3600
+from scd_pipeline.operations.dagster_names import rekey_sensor_name
 
 
 def partitions_sensor(name: str, tables: Sequence[DeclaredTable]) -> dg.SensorDefinition:
@@ -80,9 +78,9 @@ def rekey_sensor(fact: Fact, job: Any, *, clock: Callable[[], float] = time.time
         now = clock()
         if any(seen[name].changes_rows_after(cursor.seen.get(name)) for name in seen):
             versions = ",".join(f"{name}@{last.delta_version}#{last.storage_id}" for name, last in sorted(seen.items()))
-            request = _Request(f"{fact.name}:{versions}:{int(now)}", 1)
-        elif cursor.request is not None and _has_failed(context.instance, cursor.request, now):
-            request = cursor.request._replace(attempt=cursor.request.attempt + 1)
+            request = Request(f"{fact.name}:{versions}:{int(now)}")
+        elif cursor.request is not None and has_failed(context.instance, cursor.request, now):
+            request = cursor.request.next_attempt()
         else:
             cursor = _Cursor(seen, cursor.request)
             return dg.SensorResult(skip_reason="no dimension has changed", cursor=cursor.text())
@@ -107,20 +105,6 @@ def _latest_materialization(instance: dg.DagsterInstance, key: dg.AssetKey) -> _
     return _Materialization(counts["delta_version"], event.storage_id, has_row_changes)
 
 
-def _has_failed(instance: dg.DagsterInstance, request: _Request, now: float) -> bool:
-    """Return whether the last run of a request has failed, some minutes ago: more of them after each attempt.
-
-    A run that failed because of a rejected delivery has loaded everything else, and another one would fail as well.
-    """
-    records = instance.get_run_records(dg.RunsFilter(tags={RUN_KEY_TAG: request.run_key}), limit=1)
-    if not records or records[0].dagster_run.status is not dg.DagsterRunStatus.FAILURE:
-        return False
-    if any(recorded_partitions_of_run(instance, records[0].dagster_run.run_id)):
-        return False
-    wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** (request.attempt - 1))
-    return bool(now - (records[0].end_time or 0.0) >= wait)
-
-
 class _Materialization(NamedTuple):
     """A materialization of a dimension."""
 
@@ -140,25 +124,13 @@ class _Materialization(NamedTuple):
         return (is_new and self.has_row_changes) or self.delta_version != before.delta_version
 
 
-class _Request(NamedTuple):
-    """A request of the sensor, and how many runs were requested for it."""
-
-    first_key: str
-    attempt: int
-
-    @property
-    def run_key(self) -> str:
-        """The key of its last run: Dagster starts no second one for a key."""
-        return self.first_key if self.attempt == 1 else f"{self.first_key}:{self.attempt}"
-
-
 @dataclass(frozen=True)
 class _Cursor:
     """The cursor of the sensor."""
 
     seen: dict[str, _Materialization] = field(default_factory=dict)
     """The latest materialization of each dimension that the sensor has seen."""
-    request: _Request | None = None
+    request: Request | None = None
     """The last request."""
 
     @staticmethod
@@ -168,7 +140,7 @@ class _Cursor:
         if stored.keys() != {"seen", "request"}:
             return _Cursor()
         seen = {name: _Materialization(*fields) for name, fields in stored["seen"].items()}
-        return _Cursor(seen, _Request(*stored["request"]) if stored["request"] else None)
+        return _Cursor(seen, Request(*stored["request"]) if stored["request"] else None)
 
     def text(self) -> str:
         """Return the cursor as Dagster stores it."""

@@ -6,7 +6,7 @@ No postponed annotations here: Dagster evaluates those of the functions of asset
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from scd_pipeline.components.alerts import alert_from_run
 from scd_pipeline.components.check_results import check_description
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.components.run_requests import Request, has_failed
 from scd_pipeline.declaration import TimedTable
 from scd_pipeline.declaration.source import is_address, without_file_scheme
 from scd_pipeline.deliveries.files import file_fingerprint
@@ -148,7 +149,8 @@ def _check_result(warehouse: Warehouse, table: TimedTable) -> dg.AssetCheckResul
 def timed_table_sensor(table: TimedTable, job: Any, *, clock: Callable[[], float] = time.time) -> dg.SensorDefinition:
     """Return the sensor that starts a run when log or base have changed, or when the time of a statement has come.
 
-    It watches files and Delta tables in local folders, and reads none of them.
+    It watches files and Delta tables in local folders, and reads none of them. A run that fails is requested again:
+    after five minutes, then after twice as long each time, up to an hour.
     """
 
     @dg.sensor(
@@ -165,11 +167,15 @@ def timed_table_sensor(table: TimedTable, job: Any, *, clock: Callable[[], float
         cursor, state = _Cursor.parse(context.cursor), _state(table, warehouse)
         following = _next_statement(context.instance, table)
         is_due = following is not None and following <= now * 1000 and following != cursor.due
-        if state == cursor.state and not is_due:
+        if state != cursor.state or is_due:
+            request = Request(f"{table.name}:{int(now * 1000)}")
+        elif cursor.request is not None and has_failed(context.instance, cursor.request, now):
+            request = cursor.request.next_attempt()
+        else:
             return dg.SensorResult(skip_reason="neither log nor base has changed", cursor=cursor.text())
-        request = dg.RunRequest(f"{table.name}:{int(now * 1000)}")
+        due = following if is_due else cursor.due
         return dg.SensorResult(
-            run_requests=[request], cursor=_Cursor(state, following if is_due else cursor.due).text()
+            run_requests=[dg.RunRequest(request.run_key)], cursor=_Cursor(state, due, request).text()
         )
 
     return refresh
@@ -183,16 +189,21 @@ class _Cursor:
     """The state of log and base at the last request."""
     due: int | None = None
     """The time of the last statement for which a run was requested when this time had come."""
+    request: Request | None = None
+    """The last request."""
 
     @staticmethod
     def parse(text: str | None) -> "_Cursor":
         """Return the stored cursor; an empty one if none is stored, or one of another release."""
         stored = json.loads(text or "{}")
-        return _Cursor(**stored) if stored.keys() == {"state", "due"} else _Cursor()
+        if stored.keys() != {"state", "due", "request"}:
+            return _Cursor()
+        request = Request(*stored["request"]) if stored["request"] else None
+        return _Cursor(stored["state"], stored["due"], request)
 
     def text(self) -> str:
         """Return the cursor as Dagster stores it."""
-        return json.dumps(asdict(self))
+        return json.dumps({"state": self.state, "due": self.due, "request": self.request})
 
 
 def _state(table: TimedTable, warehouse: WarehouseResource) -> str:

@@ -222,5 +222,8 @@ def repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: s
     log = warehouse.table(without_closed_suffix(name) + LOG_SUFFIX).last_commit_or_zero()
     mark = log_mark(log, log_high_water_mark(log, commit)) if log.exists else {}
     return commit.next(
-        high_water_marks={**commit.high_water_marks, **mark}, roles_checksum=commit.roles_checksum, run_id=run_id
+        high_water_marks={**commit.high_water_marks, **mark},
+        roles_checksum=commit.roles_checksum,
+        run_id=run_id,
+        stored_read=commit.stored_read,
     )

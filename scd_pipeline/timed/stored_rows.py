@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from scd_pipeline.delta.commits import PipelineCommit, StoredRead
+from scd_pipeline.delta.schema import FORMAT
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import SetupError
 from scd_pipeline.timed.read import TimedState
 
-_NAMES_WITH_BLANKS = {"delta.columnMapping.mode": "name"}
+_PROPERTIES = {FORMAT: "1", "delta.columnMapping.mode": "name"}
+"""Names of columns may have blanks, which the column mapping allows."""
 
 
 def write_read(
@@ -36,7 +38,7 @@ def write_read(
         SetupError: The table has rows that are not of a timed table.
         ConflictError: Another process wrote the table at the same time.
     """
-    all_properties = {**_NAMES_WITH_BLANKS, **(properties or {})}
+    all_properties = {**_PROPERTIES, **(properties or {})}
     columns = [(name, each.ddl(), True) for name, each in state.columns.items()]
     is_new = stored.create(columns, all_properties, comment)
     last = stored.last_commit()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 
-from scd_pipeline import Base, Pipeline, TimedTable, read_declarations
+from scd_pipeline import Base, Dimension, Pipeline, Source, TimedTable, read_declarations
 from scd_pipeline.components import ScdDimension, WarehouseResource
-from scd_pipeline.components.timed_tables import NEXT_STATEMENT, timed_table_sensor
+from scd_pipeline.components.assets import table_assets
+from scd_pipeline.components.timed_tables import NEXT_STATEMENT, timed_table_asset, timed_table_sensor
 from scd_pipeline.declaration import Declarations
+from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline_tests.docs.blocks import ROOT
-from scd_pipeline_tests.orchestration.code_locations import definitions
+from scd_pipeline_tests.orchestration.code_locations import definitions, warehouse_resource
 from scd_pipeline_tests.semantics.specification import requirement
 
 if TYPE_CHECKING:
@@ -82,6 +86,7 @@ def test_the_stored_rows_equal_a_read_until_another_program_changes_them(
         NEXT_STATEMENT: 32472144000000,
     }
     assert numbers(stored.read()) == numbers(pipeline.read(doctors)) == [11, 12]
+    assert location.run("maintain_doctors_job").success
     assert location.check() == (True, "")
     spark.sql(f"UPDATE {stored.identifier} SET number = 13 WHERE number = 12").collect()
     passed, description = location.check()
@@ -119,6 +124,7 @@ class Ticks:
     def __init__(self, table: TimedTable, warehouse: Path) -> None:
         self.now, self.cursor, self.instance = 1_000_000_000.0, None, dg.DagsterInstance.ephemeral()
         self.warehouse = WarehouseResource(path=str(warehouse))
+        self.run_key = ""
         self.sensor = timed_table_sensor(table, dg.define_asset_job("doctors_job"), clock=lambda: self.now)
 
     def __call__(self) -> int:
@@ -129,7 +135,25 @@ class Ticks:
             result = self.sensor(context)
         assert isinstance(result, dg.SensorResult)
         self.cursor = result.cursor  # type: ignore[assignment]
+        for request in result.run_requests or ():
+            self.run_key = request.run_key or ""
         return len(result.run_requests or ())
+
+    def finish_run(self, *, fails: bool) -> None:
+        """Record the last requested run, which ends now."""
+
+        @dg.op
+        def store_rows() -> None:
+            if fails:
+                raise dg.Failure("the server is unavailable")
+
+        @dg.job
+        def doctors_job() -> None:
+            store_rows()
+
+        tags = {"dagster/run_key": self.run_key}
+        doctors_job.execute_in_process(instance=self.instance, tags=tags, raise_on_error=False)
+        self.now = time.time()
 
 
 @requirement("V24")
@@ -152,6 +176,50 @@ def test_the_time_of_a_statement_starts_a_run(warehouse: Path, doctors: TimedTab
     assert [tick(), tick(), tick()] == [0, 1, 0]
 
 
+def test_a_failed_run_is_requested_again_after_some_minutes(warehouse: Path, doctors: TimedTable) -> None:
+    tick = Ticks(doctors, warehouse)
+    next_statement = {NEXT_STATEMENT: int((tick.now + 45) * 1000)}
+    tick.instance.report_runless_asset_event(dg.AssetMaterialization(DOCTORS, metadata=next_statement))
+    assert [tick(), tick()] == [1, 1]
+    tick.finish_run(fails=True)
+    assert tick() == 0
+    tick.now += 300
+    assert [tick(), tick()] == [1, 0]
+    tick.finish_run(fails=True)
+    tick.now += 360
+    assert tick() == 0, "the wait grows"
+    tick.now += 240
+    assert tick() == 1
+    tick.finish_run(fails=False)
+    tick.now += 10_000
+    assert tick() == 0
+
+
+@pytest.mark.slow(30)
+def test_a_run_stores_the_rows_before_it_loads_their_history(
+    spark: SparkSession, warehouse: Path, doctors: TimedTable
+) -> None:
+    """The statement that the run appends is in the history."""
+    (Path(doctors.base.path) / ".updates").write_text(LOG.partition("-- time=2999")[0], encoding="utf-8")
+    doctors = replace(doctors, business_key="number")
+    history = Dimension("dim_doctor", {"number": "int"}, {"first_name": 2}, Source("doctors", timed_table=doctors))
+    assets = [table_assets(history), timed_table_asset(doctors)]
+    deps = {spec.key.to_user_string(): DOCTORS in {dep.asset_key for dep in spec.deps} for spec in assets[0].specs}
+    assert deps == {"dim_doctor_changes": True, "dim_doctor": True, "dim_doctor_audit": True}
+    statement = {"statement": "DELETE FROM doctors WHERE number = 11", "at": "2020-01-01", "by": "Ada"}
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("dim_doctor_deliveries", [EVERYTHING])
+        result = dg.materialize(
+            assets,
+            resources={"warehouse": warehouse_resource(spark, str(warehouse))},
+            instance=instance,
+            partition_key=EVERYTHING,
+            run_config={"ops": {"doctors": {"config": statement}}},
+        )
+    assert result.success
+    assert numbers(Pipeline(warehouse, spark=spark).current(history)) == [12]
+
+
 def test_an_append_to_a_log_in_a_table_starts_a_run(spark: SparkSession, warehouse: Path, doctors: TimedTable) -> None:
     table = TimedTable("doctors", doctors.base, log="table")
     tick, pipeline = Ticks(table, warehouse), Pipeline(warehouse, spark=spark)
@@ -172,5 +240,13 @@ def test_the_example_defines_its_asset(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = specs[DOCTORS]
     assert (spec.group_name, spec.kinds) == ("timed_tables", {"spark", "deltalake"})
     assert spec.metadata["dagster/table_name"] == "doctors_present"
-    assert {job.name for job in defs.resolve_all_job_defs()} >= {"doctors_job", "check_doctors_job"}
+    assert {job.name for job in defs.resolve_all_job_defs()} >= {
+        "doctors_job",
+        "check_doctors_job",
+        "maintain_doctors_job",
+    }
+    assert {schedule.name for schedule in defs.schedules or ()} >= {
+        "check_doctors_schedule",
+        "maintain_doctors_schedule",
+    }
     assert "doctors_refresh" in {sensor.name for sensor in defs.sensors or ()}
