@@ -19,6 +19,8 @@ IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | \
   awk 'NR == 2 && $$4 > 2000000 && system("mount | grep /dev/shm | grep -q noexec") { print "/dev/shm" }')
 # In the order of the folders the quick tests without Spark come last, so that all processes end at the same time.
 PYTEST = $(if $(IN_MEMORY),TMPDIR=$${TMPDIR:-$(IN_MEMORY)}) $(PY) -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder --durations=20
+# A clean checkout has no bytecode, and each process would compile all modules: one does, beside lint.
+COMPILE = $(if $(CI),$(PY) -m pytest --collect-only --quiet >/dev/null;)
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 
@@ -75,7 +77,7 @@ check: setup ## Lint, and the tests that need neither Spark nor other programs
 
 .PHONY: test
 test: setup ## Lint, all tests except the slow ones, and a shard of these (PYTEST_ARGS=... is passed to pytest)
-	$(call LINT_AND,$(PYTEST) -m "not slow or in_shard" $(PYTEST_ARGS))
+	$(call LINT_AND,$(COMPILE) $(PYTEST) -m "not slow or in_shard" $(PYTEST_ARGS))
 
 .PHONY: test-all
 test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded, and without replaceUsing
