@@ -29,6 +29,7 @@ base:
   path: {base}
   columns: {{number: int, first_name: string, last_name: string}}
 """
+LOGS = ["file", pytest.param("table", marks=pytest.mark.slow(8))]
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def doctors(spark: SparkSession, tmp_path: Path) -> Callable[[str], TimedTable]:
     return declare
 
 
-@pytest.mark.parametrize("log", ["file", "table"])
+@pytest.mark.parametrize("log", LOGS)
 @requirement("V28")
 def test_a_checked_statement_is_appended_with_author_and_reason(
     spark: SparkSession, warehouse: Path, tmp_path: Path, doctors: Callable[[str], TimedTable], log: str
@@ -89,7 +90,7 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("log", ["file", pytest.param("table", marks=pytest.mark.slow(8))])
+@pytest.mark.parametrize("log", LOGS)
 def test_an_invalid_statement_is_not_appended(
     spark: SparkSession, warehouse: Path, tmp_path: Path, doctors: Callable[[str], TimedTable], log: str
 ) -> None:
