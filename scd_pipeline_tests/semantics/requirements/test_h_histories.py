@@ -329,6 +329,7 @@ def test_a_column_that_is_renamed_twice_changes_no_hash_and_opens_no_version(own
     assert {row["rc_product_hist_key"]: row["row_hash"] for row in own_tables.rows(dimension)} == hashes[2]
 
 
+@pytest.mark.slow(8)
 @requirement("H13")
 @rule("S36")
 def test_a_mirrored_hash_of_the_base_is_the_hash_of_the_history(own_tables: OwnTables) -> None:
