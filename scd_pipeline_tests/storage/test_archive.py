@@ -166,6 +166,7 @@ def test_each_version_is_in_one_table_and_every_reader_sees_all(loaded: Warehous
     assert_same_rows(ALL_VERSIONS, versions(loaded))
 
 
+@pytest.mark.slow
 @requirement("H36")
 @pytest.mark.rule("S42", "S15")
 def test_a_run_without_versions_to_move_writes_nothing(archived: Warehouse) -> None:
