@@ -11,7 +11,7 @@ import pytest
 from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Fact
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.run import load
+from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import requirement
@@ -133,7 +133,7 @@ PROFILES = {
 def test_a_history_is_the_same_in_each_profile(opened: Warehouse, recorded: Warehouse, profile: str) -> None:
     """The history of one player, each profile in a table of its own."""
     other = replace(PLAYER, name=f"dim_player_{profile}", profile=profile)
-    load(opened, other, [players("1", W)])
+    ingest_and_apply(opened, other, [players("1", W)])
     table = rows(opened.table(other.name).read())
     assert_same_rows(PROFILES[profile], table)
     keys = {row["player_key"] for row in table}

@@ -17,7 +17,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.load.run import load
+from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.semantics.specification import requirement, rule
@@ -123,7 +123,7 @@ def rows_of_month(month: int, entities: int) -> list[dict[str, Any]]:
 def test_the_history_of_fifty_columns_has_the_values_of_the_five_that_change(opened: Warehouse) -> None:
     dimension = Dimension("dim_narrow", "id", FIFTY, SOURCE, history_table=True, history_columns="changing")
     rows = rows_of_month(1, 2) + rows_of_month(2, 2)
-    load(opened, dimension, [Delivery("floor", "1", channel="feed", frame=rows)])
+    ingest_and_apply(opened, dimension, [Delivery("floor", "1", channel="feed", frame=rows)])
     stored = opened.table("dim_narrow_history").read().select("id", *FIFTY).toArrow().to_pylist()
     changing = list(FIFTY)[:5]
     expected = [{**dict.fromkeys(FIFTY), **{name: row[name] for name in ("id", *changing)}} for row in rows[:2]]

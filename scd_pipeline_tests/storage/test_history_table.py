@@ -64,11 +64,19 @@ def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
     return Warehouse(spark, warehouse)
 
 
-@pytest.fixture
-def in_rome(opened: Warehouse) -> Warehouse:
+@pytest.fixture(scope="module")
+def in_rome_folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with one customer in two tables, in Rome since January."""
-    load(opened, SPLIT, [snapshot(1, {"a": "Rome"})])
-    return opened
+    folder = tmp_path_factory.mktemp("split")
+    load(Warehouse(spark, folder), SPLIT, [snapshot(1, {"a": "Rome"})])
+    return folder
+
+
+@pytest.fixture
+def in_rome(spark: SparkSession, warehouse: Path, in_rome_folder: Path) -> Warehouse:
+    """A copy of `in_rome_folder`."""
+    shutil.copytree(in_rome_folder, warehouse, dirs_exist_ok=True)
+    return Warehouse(spark, warehouse)
 
 
 def versions(warehouse: Warehouse) -> list[dict[str, Any]]:
