@@ -77,7 +77,6 @@ def test_the_stored_rows_equal_a_read_until_another_program_changes_them(
 ) -> None:
     location, pipeline = Location(spark, warehouse, doctors), Pipeline(warehouse, spark=spark)
     stored = pipeline.warehouse.table("doctors_present")
-    assert location.check() == (True, "No rows are stored yet.")
     assert location.store() == {
         "dagster/row_count": 2,
         "delta_version": 1,
@@ -92,6 +91,17 @@ def test_the_stored_rows_equal_a_read_until_another_program_changes_them(
     passed, description = location.check()
     assert not passed
     assert description.startswith("doctors_present lacks 1 row of a read at ")
+
+
+@pytest.mark.slow
+@requirement("V24")
+def test_rows_are_stored_again_and_remain_readable_while_the_log_is_invalid(
+    spark: SparkSession, warehouse: Path, doctors: TimedTable
+) -> None:
+    location, pipeline = Location(spark, warehouse, doctors), Pipeline(warehouse, spark=spark)
+    assert location.check() == (True, "No rows are stored yet.")
+    location.store()
+    spark.sql(f"DELETE FROM {pipeline.warehouse.table('doctors_present').identifier}").collect()
     location.store()
     assert location.check() == (True, "")
     (Path(doctors.base.path) / ".updates").write_text("DROP TABLE doctors", encoding="utf-8")
