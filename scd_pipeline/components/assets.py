@@ -14,7 +14,7 @@ from scd_pipeline.components.load_checks import LoadChecks
 from scd_pipeline.components.load_step import load_step
 from scd_pipeline.components.overdue import OverdueLimits
 from scd_pipeline.components.partition_events import LoadReport
-from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, Source
+from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, LandingTable, Source
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
@@ -96,9 +96,13 @@ def table_assets(
     return load_step(table, _specs(table, row_dimension, freshness), load, checks=checks, attempts=retry.attempts)
 
 
+_GROUPS: dict[type, str] = {Dimension: "dimensions", Fact: "facts", LandingTable: "landing_tables"}
+"""The groups of the assets of tables whose declarations have none."""
+
+
 def _specs(table: DeclaredTable, row_dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> list[dg.AssetSpec]:
     shared: dict[str, Any] = {
-        "group_name": table.group or ("facts" if isinstance(table, Fact) else "dimensions"),
+        "group_name": table.group or _GROUPS[type(table)],
         "kinds": {"spark", "deltalake"},
         "owners": definition_metadata.owners(row_dimension),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scd_pipeline import columns as c
-from scd_pipeline.declaration import Attribute, Dimension, Fact, ScdType
+from scd_pipeline.declaration import Attribute, Dimension, Fact, ScdType, landing_rows
 from scd_pipeline.declaration.change_types import CHANGE_TYPES, WITHDRAWN
 from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.delta import audit_table as a
@@ -30,6 +30,12 @@ _SHARED = {
     c.CHANGE_SOURCE: "Source of the change that opened this row.",
     c.LOAD_RUN_ID: "Delivery (source/channel/name) of the change that opened this row.",
     c.LAST_UPDATED: "Business time of the last change of this row.",
+}
+_ROW_KEY = "Row key: permanent identifier of one row."
+_ROW_COLUMNS = {
+    landing_rows.ROW_DELIVERY: "Delivery (source/channel/name) of the row.",
+    landing_rows.ROW_HASH: "SHA-256 hash of the values of the row; it identifies a row without a primary key.",
+    landing_rows.ROW_NUMBER: "Number of the row among equal rows of its delivery, from 1.",
 }
 _DIMENSION = {
     **_SHARED,
@@ -101,7 +107,9 @@ def audit_columns(dimension: Dimension) -> dict[str, str]:
 
 
 def dimension_columns(dimension: Dimension) -> dict[str, str]:
-    """Return the descriptions of a dimension's columns, by column."""
+    """Return the descriptions of the columns of a dimension or a landing table, by column."""
+    if dimension.landing is not None:
+        return _landing_columns(dimension)
     texts = {name: text for column, text in _DIMENSION.items() if (name := dimension.column_layout.name(column))}
     for attribute in dimension.attributes:
         texts |= _generated(attribute)
@@ -110,6 +118,13 @@ def dimension_columns(dimension: Dimension) -> dict[str, str]:
         texts[attribute.name] = _described(attribute, text + retired)
     surrogate_key = "Surrogate key: permanent identifier of one version, stored in facts."
     return {**texts, **_business_key(dimension), dimension.surrogate_key: surrogate_key}
+
+
+def _landing_columns(dimension: Dimension) -> dict[str, str]:
+    """Return the descriptions of a landing table's columns, by column; those of the source have none."""
+    names = set(dimension.key_names)
+    derived = {column.name: text for column, text in _ROW_COLUMNS.items() if column.name in names}
+    return {**_SHARED, **derived, dimension.surrogate_key: _ROW_KEY}
 
 
 def fact_columns(fact: Fact) -> dict[str, str]:
@@ -126,7 +141,7 @@ def fact_columns(fact: Fact) -> dict[str, str]:
             texts.setdefault(name, []).append(f"Business key of {dimension}, in the role {role_name}")
     for name, _ in fact.measures:
         texts.setdefault(name, []).append("Measure")
-    row_key = {fact.row_key: "Row key: permanent identifier of one row."}
+    row_key = {fact.row_key: _ROW_KEY}
     return {**_SHARED, **{name: f"{'. '.join(parts)}." for name, parts in texts.items()}, **row_key}
 
 

@@ -33,7 +33,10 @@ def log_description(dimension: Dimension) -> str:
 
 
 def table_description(dimension: Dimension) -> str:
-    """Return the description of a dimension: the declared text, its grain and its partitions."""
+    """Return the description of a dimension or a landing table: the declared text, its grain and its partitions."""
+    if dimension.landing is not None:
+        text = dimension.description or f"The landing table {dimension.name}."
+        return f"{text}\n\nThe rows that its deliveries leave, without history. {_PARTITIONS}"
     text = dimension.description or f"The dimension {dimension.name}."
     return f"{text}\n\nOne row for each version of a `{', '.join(dimension.key_names)}`. {_PARTITIONS}"
 

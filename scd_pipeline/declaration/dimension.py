@@ -318,6 +318,11 @@ class Dimension:
         return not self.is_of_fact and self.landing is None
 
     @property
+    def is_deduplicated(self) -> bool:
+        """Whether an order chooses between the rows of an entity in a delivery: `dedup_sort` of a landing table."""
+        return self.landing is not None and self.landing.dedup_sort is not None
+
+    @property
     def has_row_identity(self) -> bool:
         """Whether its entities are rows that their values identify: a landing table without a primary key (S38)."""
         return any(column.derived is not None for column in self.business_key)

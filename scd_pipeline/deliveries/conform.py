@@ -135,7 +135,11 @@ def conform(
     """
     values = _values(mapping, source, channel, dimension)
     cast_problems = F.concat_ws("; ", *values.problems).alias(_CAST_PROBLEMS)
-    record = (mapping.line.alias(LINE), mapping.problem.alias(PROBLEM), _row_order(channel).alias(ROW_ORDER))
+    record = (
+        mapping.line.alias(LINE),
+        mapping.problem.alias(PROBLEM),
+        _row_order(channel, frame.columns).alias(ROW_ORDER),
+    )
     nulled = values.nulled.alias(NULLED)
     # The text of a row is computed where the row is known to be bad: it costs more than the rest. The columns go there
     # as one struct, because Spark derives constraints for each combination of columns with several names.
@@ -176,12 +180,15 @@ def batch_texts(batch: Batch, row_tag: str) -> dict[str, Column]:
     return {name: F.lit(text) for name, text in texts.items()}
 
 
-def _row_order(channel: Snapshot | Feed) -> Column:
-    """Return the order by which the last one of tied rows decides; NULL if their order does not matter (S5)."""
+def _row_order(channel: Snapshot | Feed, columns: Sequence[str]) -> Column:
+    """Return the order by which the last one of tied rows decides; NULL if their order does not matter (S5).
+
+    `columns` has it without a tie rule if the first one of the rows remains that `dedup_sort` does not order (S38).
+    """
     match channel.ties:
         case "last_row":
             return F.col(ROW_ORDER)
-        case "first_row":
+        case _ if ROW_ORDER in columns:
             return F.struct(*[(-F.col(ROW_ORDER)[name]).alias(name) for name in ("block", "row")])
         case _:
             return F.lit(None).cast(ROW_ORDER_TYPE)

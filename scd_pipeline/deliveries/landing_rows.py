@@ -9,7 +9,7 @@ from scd_pipeline.columns import BAD_REASON
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.batch_values import BATCH_VALUES
 from scd_pipeline.declaration.landing_rows import ROW_DELIVERY, ROW_HASH, ROW_NUMBER
-from scd_pipeline.deliveries.row_columns import DELIVERY, HASH
+from scd_pipeline.deliveries.row_columns import DELIVERY, HASH, ROW_ORDER
 from scd_pipeline.expressions import col
 
 _RANK = "_dedup_rank"
@@ -39,7 +39,8 @@ def with_row_identity(typed: DataFrame, dimension: Dimension, is_counted: Column
 def is_outranked(typed: DataFrame, dimension: Dimension, is_counted: Column) -> tuple[DataFrame, Column]:
     """Return the rows, and whether another row of the same key and delivery precedes a row by `dedup_sort`.
 
-    NULL is after all values in both orders. Rows with equal values do not precede each other.
+    NULL is after all values in both orders. Of rows with equal values, the first in the file precedes the others; if
+    the rows have no order, none does.
     """
     order = dimension.landing.dedup_sort if dimension.landing else None
     if order is None or order[0] not in typed.columns:
@@ -47,5 +48,5 @@ def is_outranked(typed: DataFrame, dimension: Dimension, is_counted: Column) -> 
     value = col(order[0])
     sort = value.desc_nulls_last() if order[1] == "desc" else value.asc_nulls_last()
     keys = [col(name) for name in dimension.key_names]
-    window = Window.partitionBy(F.col(DELIVERY)["batch"], *keys, is_counted).orderBy(sort)
+    window = Window.partitionBy(F.col(DELIVERY)["batch"], *keys, is_counted).orderBy(sort, F.col(ROW_ORDER).desc())
     return typed.withColumn(_RANK, F.rank().over(window)), is_counted & (F.col(_RANK) > 1)

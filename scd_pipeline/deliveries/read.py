@@ -228,8 +228,8 @@ def compute_narrowed(
 
 def may_have_uncounted_rows(channel: Snapshot | Feed, dimension: Dimension) -> bool:
     """Return whether the declaration excludes rows of the channel, or lets rows of a snapshot count as absent."""
-    is_reduced = dimension.landing is not None and dimension.landing.dedup_sort is not None
-    return bool(channel.rows or is_reduced or (isinstance(channel, Snapshot) and channel.deletes))
+    is_snapshot_with_deletes = isinstance(channel, Snapshot) and channel.deletes
+    return bool(channel.rows or dimension.is_deduplicated or is_snapshot_with_deletes)
 
 
 _Tables = dict[str, "_Shape"]
@@ -447,7 +447,7 @@ def _mirrored_columns(
     first, source = members[0], dimension.source(members[0].batch.source)
     with _translate_read_errors("UNREADABLE_DELIVERY"):
         undeclared = partial(undeclared_columns, source=source, channel=first.channel, dimension=dimension)
-        frame, reserved = shape.frame or _frame(spark, members[:1], shape, undeclared)
+        frame, reserved = shape.frame or _frame(spark, members[:1], shape, undeclared, dimension)
         events = unfold_events(frame) if first.channel.format == "debezium" else frame
         fields = [field for field in events.schema.fields if field.name not in (FILE, ROW_ORDER, *ADDED)]
     shape = replace(shape, frame=(frame, reserved)) if len(members) == 1 else shape
@@ -479,7 +479,7 @@ def _group(
     source = dimension.source(first.batch.source)
     with _translate_read_errors("UNREADABLE_DELIVERY"):
         undeclared = partial(undeclared_columns, source=source, channel=first.channel, dimension=dimension)
-        frame, reserved = shape.frame or _frame(spark, members, shape, undeclared)
+        frame, reserved = shape.frame or _frame(spark, members, shape, undeclared, dimension)
         owners = _owners(frame, members) if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if _may_lack_columns(first) and all(field.name in ADDED for field in fields):
@@ -818,19 +818,24 @@ def _check_readable(problems: Mapping[str, str]) -> None:
 
 
 def _frame(
-    spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape, undeclared: _Undeclared
+    spark: SparkSession,
+    members: Sequence[PendingDelivery],
+    shape: _Shape,
+    undeclared: _Undeclared,
+    dimension: Dimension,
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Return the rows of the members as delivered, and the delivered columns with reserved names, which they lack.
 
     `_scd_file` has the file of each row, or its partition in a frame, if there are several members.
 
-    If the first or the last row of a position wins (S5), `_scd_row_order` has the position of each row in its file.
+    If the first or the last row of a position wins (S5, S38), `_scd_row_order` has the position of each row in its
+    file.
 
     Raises:
         _Unreadable: The order of the rows is not the same at each read.
     """
     first = members[0]
-    is_in_order = first.channel.has_row_order
+    is_in_order = first.channel.has_row_order or (dimension.is_deduplicated and _has_fixed_order(first))
     if first.delivery.connection is not None and first.channel.jdbc is not None:
         try:
             return _without_reserved(read_database(spark, first.channel.jdbc, first.delivery.connection))
@@ -861,6 +866,14 @@ def _frame(
         return frame, reserved
     order = [row_order_column().alias(ROW_ORDER)] if is_in_order else []
     return frame.select("*", file_column(), *order), reserved
+
+
+def _has_fixed_order(delivery: PendingDelivery) -> bool:
+    """Return whether the rows have the same order at each read: those of a file, or of a frame that is not Spark's."""
+    described = delivery.delivery
+    if described.frame is not None:
+        return described.partition is None and not hasattr(described.frame, "sparkSession")
+    return _is_read_by_path(delivery) and Path(str(described.path)).is_file()
 
 
 def _reserved(names: Sequence[str]) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from scd_pipeline.columns import (
     REVISION_RANK,
     SEQUENCE,
     SOURCE,
+    UPSERT,
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension
@@ -179,6 +180,10 @@ class ChangeLog:
             values.append((value if is_stored else value.cast(types[name].ddl())).alias(name))
         former = renamed_columns(self.dimension.attributes, generated=False)
         provided = F.transform(PROVIDED, to_current_names(former)) if former else F.col(PROVIDED)
+        if self.dimension.landing is not None:
+            # Each row replaces the one before as a whole: it has NULL in a column that its delivery lacked.
+            every = F.array(*[F.lit(name) for name in attributes]).cast("array<string>")
+            provided = F.when(F.col(KIND) == UPSERT, every).otherwise(provided)
         keys = [col(name) for name in self.dimension.key_names]
         plain = frame.select(*keys, *CHANGE_RECORD_COLUMNS, COMMIT, provided.alias(PROVIDED), *values)
         return wrap(plain, attributes)

@@ -15,10 +15,12 @@ from scd_pipeline.load.run import LoadResult, load
 from scd_pipeline_tests.text_tables import assert_same_rows, header, parse
 
 
-def landing_table(text: str) -> LandingTable:
-    """Return the landing table that a text declares; its source passes frames."""
+def landing_table(text: str, *, bad_row_limit: float = 0.05, guard: str = "") -> LandingTable:
+    """Return the landing table that a text declares; its source passes frames, and a snapshot has the retire guard."""
     channel = "snapshot" if "replace" in text or "merge_key" in text else "feed"
-    declaration = f"landing_table: raw\n{dedent(text)}\nsources: {{api: {{{channel}: {{}}}}}}\n"
+    retire_guard = f", retire_guard: {guard}" if guard and channel == "snapshot" else ""
+    source = f"{{{channel}: {{}}, bad_row_limit: {bad_row_limit}{retire_guard}}}"
+    declaration = f"landing_table: raw\n{dedent(text)}\nsources: {{api: {source}}}\n"
     (table,) = parse_declarations(declaration).landing_tables
     return table
 
@@ -36,8 +38,10 @@ def _delivery(name: dt.date, rows: Sequence[dict[str, Any]], revision: int) -> D
 
 
 def load_rows(warehouse: Warehouse, declared: LandingTable, delivered: str, *, revision: int = 0) -> LoadResult:
-    """Load the deliveries of a table in one load."""
-    return load(warehouse, declared, deliveries(delivered, revision=revision), retry=Retry(attempts=1))
+    """Load the deliveries of a table in one load; none is rejected."""
+    result = load(warehouse, declared, deliveries(delivered, revision=revision), retry=Retry(attempts=1))
+    result.raise_if_rejected()
+    return result
 
 
 def stored_rows(warehouse: Warehouse) -> list[dict[str, Any]]:

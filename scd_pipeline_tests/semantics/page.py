@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import scd_pipeline_tests.facts as facts
+import scd_pipeline_tests.landing as landing
 import scd_pipeline_tests.semantics as semantics
 import scd_pipeline_tests.storage as storage
 from scd_pipeline_tests.semantics.listed_tests import ListedTest, tests_with_mark
@@ -20,7 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
 def collect_tests() -> list[ListedTest]:
     """The tests that have a rule, in order of their files."""
     tests = []
-    for package in (semantics, facts, storage):
+    for package in (semantics, facts, landing, storage):
         names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
         files = [name for name in names if name.startswith("test_")]
         tests += [test for file in files for test in tests_with_mark(f"{package.__name__}.{file}", "rule")]

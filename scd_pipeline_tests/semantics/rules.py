@@ -42,6 +42,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Bad input": ("S26", "S27", "S28"),
     "Start of history, sources, erasure and platform": ("S29", "S30", "S31", "S32"),
     "Histories of existing tables": ("S42",),
+    "Landing tables": ("S38",),
 }
 
 RULES: dict[str, Rule] = {
@@ -728,6 +729,40 @@ RULES: dict[str, Rule] = {
         (
             "Before a session first uses `replaceUsing`, the stored result is compared with the versions of Spark and "
             "Delta that one of the session's commits names. If they differ, the probe is repeated.",
+        ),
+    ),
+    "S38": Rule(
+        "Landing tables",
+        """
+        A landing table has the rows that its deliveries leave, without history. With `disposition: append` it has the
+        rows of every accepted delivery, each once, also equal ones. With `replace` it has the rows of the last delivery
+        by position. With `merge` the rows of a delivery replace stored ones by their keys:
+
+        - With `strategy: delete_insert`, the default, the rows of a delivery are reduced to one for each primary key,
+          and replace the stored rows whose primary key or merge key occurs in the delivery.
+        - With `upsert`, a row replaces the stored row with its primary key; any other row is added. A delivery with
+          different rows of one key is rejected.
+
+        `dedup_sort` names a column and `desc` or `asc`: the first row of a key in that order remains, and of rows with
+        equal values the first in the file, if the rows have a fixed order. NULL is last. If nothing orders different
+        rows of a key, the delivery is rejected with the keys; identical rows are one row. `hard_delete` names a column:
+        if it is boolean, true deletes; otherwise any value deletes that is not NULL. A delete finds the row of its
+        primary key; without a primary key it finds all rows of its merge key.
+
+        The rows do not depend on the order of arrival: late, repeated, revised and withdrawn deliveries lead to the
+        rows that the deliveries in order of position would have left. A load changes the table in one commit.
+        """,
+        (
+            "A merge without a primary key or a merge key is rejected, as is an upsert with a merge key. "
+            "`strategy: scd2` is a dimension: the error has its declaration.",
+            "The retire guard (S27) counts the primary keys that a delivery with a merge key removes. Without a "
+            "primary key it counts by how much the number of rows decreases: a row with a new value is another row. It "
+            "does not apply to a table with a merge key and `hard_delete`, unless the source declares `retire_guard`.",
+            "Without a primary key, a row is identified by its values and its number among equal rows of its delivery. "
+            "A bad row is quarantined and leaves no stored row in place.",
+            "Of the rows that `dedup_sort` excludes, the result of the load has the number.",
+            "A column that a delivery lacks rejects it, unless `missing: null` is declared; a row that deletes needs "
+            "no other columns in JSON. With `columns: mirror` the column is NULL in the rows of that delivery.",
         ),
     ),
     "S42": Rule(

@@ -25,7 +25,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Options": tuple(f"X{number}" for number in range(1, 24)),
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
     "Histories of base tables": tuple(f"H{number}" for number in range(1, 37)),
-    "Landing tables and dlt's strategies": tuple(f"D{number}" for number in (12, *range(22, 37), *range(38, 41))),
+    "Landing tables and dlt's strategies": tuple(
+        f"D{number}" for number in (*range(1, 4), *range(5, 10), *range(12, 19), *range(22, 37), *range(38, 43))
+    ),
 }
 
 ROWS: dict[str, str] = {
@@ -506,11 +508,52 @@ ROWS: dict[str, str] = {
         "Closed versions over the declared age are in an archive, also those of an existing table: reads as of any "
         "time and the facts are as before, whenever a run is killed and whoever reads during it."
     ),
+    "D1": (
+        "A merge has the strategy `delete_insert`, which is the default, or `upsert`. `scd2` is rejected with the "
+        "declaration of the dimension to write instead, and any other strategy with those that exist."
+    ),
+    "D2": (
+        "A merge without a primary key or a merge key is rejected: it would only append, which `disposition: append` "
+        "declares."
+    ),
+    "D3": (
+        "`delete_insert`: the rows of a delivery are reduced to one for each primary key and replace the stored rows "
+        "whose primary key or merge key occurs in the delivery."
+    ),
+    "D5": (
+        "A compound primary key compares by its parts: ('a', 'bc') is not ('ab', 'c'). A row with NULL in a part is "
+        "quarantined."
+    ),
+    "D6": (
+        "With the merge key `batch_day`, d1 with {a, b}, d2 with {c} and d1 with {a2} leave {a2, c}. Today's rows, "
+        "loaded three times, are those of the last time."
+    ),
+    "D7": "Different rows of a key that nothing orders reject the delivery with the keys; identical rows are one row.",
+    "D8": "`dedup_sort` with `desc` leaves the row with the highest value of a key, `asc` that with the lowest.",
+    "D9": (
+        "With `desc` on `metadata_modified`, (1, 01-01, A), (1, 01-02, B), (2, 01-01, C), (2, 01-01, D) leave "
+        "(1, 2024-01-02, B) and (2, 2024-01-01, C): of equal values the first row of the file remains."
+    ),
     "D12": (
         "Only new rows, by `created_at` from 1970-01-01T00:00:00Z on: older rows are skipped, rows that equal the "
         "highest loaded value are neither lost nor loaded twice, and the state outlives the process, whenever it is "
         "killed."
     ),
+    "D13": "`hard_delete` on a boolean column: true deletes; false and NULL do not.",
+    "D14": "`hard_delete` on a column of another type: any value that is not NULL deletes, also '' and 0.",
+    "D15": (
+        "With a primary key, a load each: (1, foo, false) leaves foo, (1, bar, NULL) bar, and (1, foo, true) nothing. "
+        "A row with the key and the flag alone deletes too."
+    ),
+    "D16": (
+        "With a merge key: after foo and bar under id 1, a row of id 1 whose `deleted_at_ts` is 2024-02-22 12:34:56 "
+        "leaves neither."
+    ),
+    "D17": (
+        "With `dedup_sort` on `lsn`, the last row of a key decides: foo 1, baz 3 and the deleted bar 2 of id 1 leave "
+        "(1, baz, 3); foo 1 and the deleted bar 2 of id 2 leave nothing."
+    ),
+    "D18": "A delete of an unknown key changes nothing, and the table gets no commit.",
     "D22": (
         "With `business_key: whole_row` and `profile: dlt` a table has `_dlt_valid_from`, `_dlt_valid_to`, the columns "
         "of the source, `_dlt_id` with the hash of the row, and a surrogate key; the end of an open window is NULL."
@@ -569,6 +612,14 @@ ROWS: dict[str, str] = {
     "D38": "A time of the last change and a version number order the changes of a key, in any order of the rows.",
     "D39": "A change in a nested value alone is a change of the row.",
     "D40": "Identical rows of an extract are one row. With a business key, different rows of one entity reject it.",
+    "D41": (
+        "An upsert replaces the row of its primary key, adds a row with a new one, and deletes with `hard_delete`, in "
+        "one commit; rows that the delivery lacks or repeats are not written."
+    ),
+    "D42": (
+        "An upsert without a primary key or with a merge key is rejected, and so is a delivery with different rows of "
+        "one key."
+    ),
 }
 
 NO_TABLE: dict[str, str] = {
@@ -582,5 +633,7 @@ NO_TABLE: dict[str, str] = {
     "F74": "As F72.",
     "F75": "As F72.",
     "F76": "As F72.",
+    "D1": "A declaration that is rejected has no table.",
+    "D2": "A declaration that is rejected has no table.",
 }
 """Why no test that runs in each build shows a row on tables."""
