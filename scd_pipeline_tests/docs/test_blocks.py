@@ -53,7 +53,7 @@ def declaration(block: Block) -> str:
     if part in AROUND:
         before, indentation = AROUND[part]
         return before + "".join(f"{indentation}{line}" for line in block.text.splitlines(keepends=True))
-    return block.text if re.match(r"(#.*\n)*(dimension|history_of|fact|timed_table):", block.text) else ""
+    return block.text if re.match(r"(#.*\n)*(dimension|history_of|fact|landing_table|timed_table):", block.text) else ""
 
 
 YAML = [block for block in all_blocks("yaml") if not is_foreign(block)]
