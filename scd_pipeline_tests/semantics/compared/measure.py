@@ -20,7 +20,7 @@ def main() -> int:
         create_environment(FOLDER, environment)
         with tempfile.TemporaryDirectory() as folder:
             problems += differences(program, Path(folder))
-    print("\n\n".join(problems) or f"{len(RUNS)} histories in other tools: rows as on the page")
+    print("\n\n".join(problems) or f"{len(RUNS)} results of other tools: all as on the page")
     return int(bool(problems))
 
 
