@@ -366,6 +366,19 @@ CONDITIONS: Mapping[str, Condition] = {
         "itself; nothing was written",
         "restore its files from a backup, or drop {dimension} too: a load rebuilds both from the change log",
     ),
+    "CHILD_TABLE_LOST": Condition(
+        "it lacks commits that {dimension} has recorded; expected the elements of every version of {dimension}",
+        "load {dimension}, which rebuilds the child table",
+    ),
+    "CHILD_TABLE_NOT_RECORDED": Condition(
+        "{dimension} records no rows of a child table of this name; expected one of {names}",
+        "name its path in `child_tables` of {dimension} and load it; if the path was removed from them, drop the table",
+    ),
+    "CHILD_NAME_IN_USE": Condition(
+        "the table exists, and is not the child table of {dimension} with this path; expected no table of this name; "
+        "nothing was written",
+        "drop or rename the table, or remove the path from `child_tables` of {dimension}",
+    ),
     "NOT_A_COPY": Condition(
         "it has commits, but not commit {number} of {former}, which a load has to copy because the change log of the "
         "new name has no commit; expected an empty table or none; nothing was written",

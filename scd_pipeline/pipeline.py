@@ -259,6 +259,18 @@ class Pipeline:
         """Return the bad rows of all deliveries of a table, each with its reason and its content as JSON."""
         return queries.quarantine(self.warehouse, _query_target(table))
 
+    def child_table(self, dimension: Dimension | str, path: str) -> DataFrame:
+        """Return the rows of a child table of a dimension, with the window of the version that each belongs to.
+
+        Args:
+            dimension: The dimension, or its name.
+            path: The attribute, or the path of an array in its elements, as in `child_tables`.
+
+        Raises:
+            SetupError: The dimension does not exist, or the load that builds the child table is missing.
+        """
+        return queries.child_table(self.warehouse, _query_target(dimension), _text("path", path))
+
     # Queries of timed tables
 
     def read(

@@ -16,7 +16,7 @@ from scd_pipeline.cli.context import Settings, complete_tables, with_output, wit
 from scd_pipeline.cli.render import Output, print_table
 from scd_pipeline.cli.rows import Kind, Rows, collect, of_kind
 from scd_pipeline.exit_codes import ExitCode
-from scd_pipeline.texts import pluralize
+from scd_pipeline.texts import join_names, pluralize
 
 if TYPE_CHECKING:
     from scd_pipeline.operations.check import CheckResult
@@ -130,7 +130,8 @@ def repair(
         state = "nothing was written"
     else:
         counts, state = row_summary(result.row_counts), f"table version {result.table_version}"
-    _summarize(f"{declared.name}: {counts or 'no row differs'}; {state}", output)
+    rebuilt = f"; {join_names(result.child_tables)} to rebuild" if result.child_tables else ""
+    _summarize(f"{declared.name}: {counts or 'no row differs'}{rebuilt}; {state}", output)
     return ExitCode.DONE
 
 

@@ -12,8 +12,15 @@ from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.change_types import VERSION_STATES
 from scd_pipeline.declaration.checks.dimension import check_dimension
 from scd_pipeline.declaration.checks.warnings import dimension_warnings
+from scd_pipeline.declaration.child_tables import child_name
 from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, VERSION_STATE, ColumnLayout, ColumnName
-from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
+from scd_pipeline.declaration.frozen import (
+    FrozenMapping,
+    as_tuple,
+    checked_arguments,
+    frozen_mapping,
+    set_frozen_fields,
+)
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import WHOLE_ROW, KeyColumn
 from scd_pipeline.declaration.landing_rows import LandingRows
@@ -76,6 +83,8 @@ class Dimension:
     - `expected_values`: values that the history must have as of a time, by name; a check verifies them
     - `table_properties`: properties of the Delta table and its history table; values are stored as text
     - `history_table_properties`: properties of the history table, which override those of `table_properties`
+    - `child_tables`: the attributes that are arrays of structs and have a table of their own; an array in the elements
+      is named as `attribute.field` (S40)
     - `former_name`: the former name of a history, whose tables the next load copies if the history has none
     - `landing`: what a landing table declares about the rows of a delivery; None for any other dimension
     - `origin`: the file and line that it was read from; not compared
@@ -119,6 +128,7 @@ class Dimension:
     former_name: str = ""
     row_version: bool = False
     landing: LandingRows | None = None
+    child_tables: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -157,6 +167,7 @@ class Dimension:
         former_name: str = "",
         row_version: bool = False,
         landing: LandingRows | None = None,
+        child_tables: str | Sequence[str] = (),
     ) -> None:
         if attributes == MIRROR:
             attributes, mirror = (), Mirror() if mirror is None else mirror
@@ -172,7 +183,7 @@ class Dimension:
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
         set_frozen_fields(self, history_columns=history_columns, archive_after_years=archive_after_years)
-        set_frozen_fields(self, z_order=z_order, former_name=former_name)
+        set_frozen_fields(self, z_order=z_order, former_name=former_name, child_tables=as_tuple(child_tables))
         set_frozen_fields(self, single_scd_type=single_scd_type, rapid_change_limit=rapid_change_limit)
         set_frozen_fields(self, sign_offs=frozen_mapping(sign_offs), audit_retention_years=audit_retention_years)
         set_frozen_fields(self, product_card=product_card, expected_values=frozen_mapping(expected_values))
@@ -269,9 +280,10 @@ class Dimension:
     @property
     def table_names(self) -> tuple[str, ...]:
         """The names of its tables, its own first; that of a history table or an archive only if it has one."""
+        children = [child_name(self.name, path) for path in self.child_tables]
         if not self.has_audit:
-            return (self.name, self.name + LOG_SUFFIX)
-        return table_names(self.name, [self.closed_suffix] if self.closed_suffix else [])
+            return (self.name, self.name + LOG_SUFFIX, *children)
+        return (*table_names(self.name, [self.closed_suffix] if self.closed_suffix else []), *children)
 
     @property
     def closed_suffix(self) -> str:

@@ -708,7 +708,7 @@ def _cursor_shape(spark: SparkSession, delivery: PendingDelivery, shape: _Shape,
     assert loaded is not None
     with _translate_read_errors("UNREADABLE_DELIVERY"):
         undeclared = partial(undeclared_columns, source=source, channel=channel, dimension=dimension)
-        frame, reserved = _frame(spark, [delivery], shape, undeclared)
+        frame, reserved = _frame(spark, [delivery], shape, undeclared, dimension)
         try:
             selected = new_rows(frame, channel, loaded)
         except CursorProblem as problem:
@@ -873,7 +873,7 @@ def _has_fixed_order(delivery: PendingDelivery) -> bool:
     described = delivery.delivery
     if described.frame is not None:
         return described.partition is None and not hasattr(described.frame, "sparkSession")
-    return _is_read_by_path(delivery) and Path(str(described.path)).is_file()
+    return delivery.is_read_by_path and Path(str(described.path)).is_file()
 
 
 def _reserved(names: Sequence[str]) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
+from scd_pipeline.declaration.child_tables import is_child_name
+from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.repair_instructions import folded_base_instructions, repair_instructions
 from scd_pipeline.delta_operations import CHANGES_NO_ROW
 from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
@@ -181,6 +183,13 @@ class PipelineCommit:
         """Whether a plain write seems to have created the table, which then has no properties: its first commit."""
         return self.number > self.table_version >= 0 and not self.is_of_copy
 
+    @property
+    def root(self) -> str:
+        """The dimension of a child table, whose change log it has applied (S40); otherwise the name of the table."""
+        logs = [name for name in self.high_water_marks if name.endswith(LOG_SUFFIX)]
+        roots = [name.removesuffix(LOG_SUFFIX) for name in logs]
+        return next((name for name in roots if is_child_name(self.table, name)), self.table)
+
     def applied(self, upstream: str) -> HighWaterMark:
         """Return how far the table has applied an upstream table; commit 0 if it has not."""
         return self.high_water_marks.get(upstream, HighWaterMark())
@@ -271,7 +280,7 @@ def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> Fore
 def _repair_instructions(commit: PipelineCommit, restore_statement: str) -> str:
     if commit.stored_read is not None:
         return folded_base_instructions(restore_statement)
-    return repair_instructions(commit.table, restore_statement, is_fact=commit.roles_checksum != 0)
+    return repair_instructions(commit.root, restore_statement, is_fact=commit.roles_checksum != 0)
 
 
 def last_pipeline_commit(spark: SparkSession, table: str, identifier: str) -> PipelineCommit:

@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.child_tables import is_child_name
 from scd_pipeline.declaration.table_properties import merged_properties
-from scd_pipeline.declaration.tables import CLOSED_SUFFIXES, without_closed_suffix
-from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.declaration.tables import CLOSED_SUFFIXES
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import FORMAT, declared_properties, has_properties, statistics_properties
@@ -34,12 +34,14 @@ from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import is_other_table, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError
-from scd_pipeline.expressions import col, quote_name, to_comparable
+from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import IS_LAST, without_common_values
+from scd_pipeline.history.row_differences import row_differences
 
-_REMOVED = f"s.{ACTION} = '{REMOVE}'"
+REMOVED = f"s.{ACTION} = '{REMOVE}'"
+"""The condition, in a MERGE, of the rows to delete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,30 +144,36 @@ def closed_marks(commit: PipelineCommit) -> dict[str, HighWaterMark]:
 
 
 def history_error(commit: PipelineCommit, last: PipelineCommit) -> HighWaterMarkError | None:
-    """Return the error if a history table or an archive lacks commits that its dimension has recorded.
+    """Return the error if a history table, an archive or a child table lacks commits that its dimension has recorded.
 
     Args:
         commit: The last commit of the dimension.
-        last: The last commit of the second table, number 0 if it does not exist.
+        last: The last commit of the other table, number 0 if it does not exist.
     """
     mark = commit.applied(last.table)
     if last.number < mark.commit or is_other_table(mark.table_id, last.table_id):
-        return HighWaterMarkError("HISTORY_LOST", f"table {last.table}", dimension=commit.table)
+        code = "CHILD_TABLE_LOST" if is_child_name(last.table, commit.table) else "HISTORY_LOST"
+        return HighWaterMarkError(code, f"table {last.table}", dimension=commit.table)
     return None
 
 
+def child_marks(commit: PipelineCommit) -> dict[str, HighWaterMark]:
+    """Return the high-water mark of each child table that a commit of the dimension's table records, by its name."""
+    return {name: mark for name, mark in commit.high_water_marks.items() if is_child_name(name, commit.table)}
+
+
 def recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: PipelineCommit) -> int:
-    """Return the table version of the second table that belongs to a commit, which may record none of its commits.
+    """Return the table version of another table that belongs to a commit, which may record none of its commits.
 
     The newest version is used as long as it has the same rows: VACUUM retains its files.
 
     Args:
         warehouse: The warehouse.
         commit: The commit of the dimension's table.
-        last: The last commit of the second table.
+        last: The last commit of the other table.
 
     Raises:
-        HighWaterMarkError: The second table was lost or replaced.
+        HighWaterMarkError: The other table was lost or replaced.
     """
     table = warehouse.table(last.table)
     mark = commit.applied(table.name)
@@ -192,19 +200,20 @@ def versions_query(warehouse: Warehouse, name: str, table_versions: Mapping[str,
     return f"(SELECT {', '.join(values)} FROM {rows})"
 
 
-def table_versions(warehouse: Warehouse, closed_table: str) -> dict[str, int]:
-    """Return the newest table versions of a dimension's two tables that belong together, by table.
+def table_versions(warehouse: Warehouse, commit: PipelineCommit, others: Sequence[str]) -> dict[str, int]:
+    """Return the newest table versions of a dimension's table and of others that belong together, by table.
 
     Args:
         warehouse: The warehouse.
-        closed_table: The history table or the archive; without a table version if it does not exist yet.
+        commit: The last commit of the dimension's table.
+        others: Its history table or archive, and its child tables; without a table version if one does not exist yet.
 
     Raises:
-        HighWaterMarkError: The second table was lost or replaced.
+        HighWaterMarkError: One of the others was lost or replaced.
     """
-    commit = warehouse.table(without_closed_suffix(closed_table)).last_commit_or_zero()
-    closed = warehouse.table(closed_table).last_commit_or_zero()
-    versions = {commit.table: commit.newest, closed_table: recorded_version(warehouse, commit, closed)}
+    versions = {commit.table: commit.newest}
+    for name in others:
+        versions[name] = recorded_version(warehouse, commit, warehouse.table(name).last_commit_or_zero())
     return {name: version for name, version in versions.items() if version >= 0}
 
 
@@ -237,7 +246,8 @@ def write_versions(
     closed = to_stored_columns(without_common_values(_actions_of_history(actions, dimension), dimension), dimension)
     commit = _write_first(warehouse, before, closed, commit, dimension, is_new=action_names <= {OPEN, CLOSE})
     current = to_stored_columns(_actions_of_current(actions, dimension).drop(IS_LAST), dimension)
-    return _write(table, current, commit, dimension, is_new=action_names == {OPEN}) or table.commit_empty(commit)
+    is_new = action_names == {OPEN}
+    return write_rows(table, current, commit, dimension.surrogate_key, is_new=is_new) or table.commit_empty(commit)
 
 
 def remove_from_archive(
@@ -270,7 +280,7 @@ def remove_from_archive(
     """
     before = _recorded_commit(warehouse, dimension, commit, last, last_of_archive)
     if not before.number or action_names <= {OPEN, CLOSE}:
-        return _with_mark(commit, before)
+        return with_mark(commit, before)
     key = dimension.surrogate_key
     changed = actions.where(~F.col(ACTION).isin(OPEN, CLOSE)).select(col(key))
     archived = warehouse.table(before.table).read(before.newest).join(changed, key, "left_semi")
@@ -303,7 +313,7 @@ def move_to_archive(
     commit = _write_first(warehouse, before, archived, commit, dimension, is_new=True)
     removed = rows.withColumn(ACTION, F.lit(REMOVE))
     table = warehouse.writable(dimension.name)
-    return table.merge(removed, commit, key=dimension.surrogate_key, removes=_REMOVED)
+    return table.merge(removed, commit, key=dimension.surrogate_key, removes=REMOVED)
 
 
 def _recorded_commit(
@@ -343,68 +353,55 @@ def _write_first(
         `commit`, that of the dimension's table, with the high-water mark of the second table.
     """
     following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
-    done = _write(warehouse.writable(before.table), rows, following, dimension, is_new=is_new)
-    return _with_mark(commit, done or before)
+    done = write_rows(warehouse.writable(before.table), rows, following, dimension.surrogate_key, is_new=is_new)
+    return with_mark(commit, done or before)
 
 
-def _with_mark(commit: PipelineCommit, closed: PipelineCommit) -> PipelineCommit:
-    """Return the commit of the dimension's table with the high-water mark of the second table, if that has commits."""
-    mark = table_mark(closed) if closed.number else {}
+def with_mark(commit: PipelineCommit, other: PipelineCommit) -> PipelineCommit:
+    """Return the commit of the dimension's table with the high-water mark of another table, if that has commits."""
+    mark = table_mark(other) if other.number else {}
     return replace(commit, high_water_marks={**commit.high_water_marks, **mark})
 
 
-def roll_back(
-    warehouse: Warehouse, commit: PipelineCommit, closed_table: str, key: str, *, run_id: str = ""
-) -> PipelineCommit:
-    """Undo the commits of the second table that the dimension's table does not record; mostly no such commit exists.
+def roll_back(warehouse: Warehouse, commit: PipelineCommit, name: str, key: str, *, run_id: str = "") -> PipelineCommit:
+    """Undo the commits of another table that the dimension's table does not record; mostly no such commit exists.
 
     Args:
         warehouse: The warehouse.
         commit: The last commit of the dimension's table.
-        closed_table: The history table or the archive.
-        key: The column of the surrogate key.
+        name: The history table, the archive, or a child table.
+        key: The column of its key.
         run_id: The id of the run.
 
     Returns:
-        The last commit of the second table, whose rows are now those that belong to `commit`.
+        The last commit of that table, whose rows are now those that belong to `commit`.
 
     Raises:
         ConflictError: Another writer committed first.
         HighWaterMarkError: The second table was lost or replaced.
     """
-    table = warehouse.writable(closed_table)
-    last, mark = table.last_commit(), commit.applied(closed_table)
+    table = warehouse.writable(name)
+    last, mark = table.last_commit(), commit.applied(name)
     if last.number == mark.commit:
         return last
     newest = table.read(last.newest)
     recorded = newest.limit(0)
     if mark.commit:
         recorded = _with_columns(table.read(recorded_version(warehouse, commit, last)), newest)
-    added = newest.join(recorded.select(col(key)), key, "left_anti").withColumn(ACTION, F.lit(REMOVE))
-    changed = _differing(recorded, newest, key).withColumn(ACTION, F.lit(OVERWRITE))
-    marks = {name: mark for name, mark in commit.high_water_marks.items() if name != table.name}
+    marks = {other: mark for other, mark in commit.high_water_marks.items() if other != name}
     rolled_back = last.next(high_water_marks=marks, run_id=run_id)
-    return table.merge(changed.unionByName(added), rolled_back, key=key, removes=_REMOVED)
+    return table.merge(row_differences(recorded, newest, key), rolled_back, key=key, removes=REMOVED)
 
 
-def _differing(rows: DataFrame, others: DataFrame, key: str) -> DataFrame:
-    """Return the rows that `others`, which has the same columns, does not have or has with other values."""
-    types = {field.name: parse_type(field.dataType.simpleString()) for field in rows.schema.fields}
-    columns = [F.struct(*[to_comparable(col(name), ddl) for name, ddl in types.items()]).alias("_values")]
-    existing = others.select(col(key).alias("_key"), *columns)
-    joined = rows.withColumn("_row", *columns).join(existing, col(key) == F.col("_key"), "left")
-    return joined.where(~F.col("_row").eqNullSafe(F.col("_values"))).select(*[col(name) for name in types])
-
-
-def _write(
-    table: Table, rows: DataFrame, commit: PipelineCommit, dimension: Dimension, *, is_new: bool
+def write_rows(
+    table: Table, rows: DataFrame, commit: PipelineCommit, key: str, *, is_new: bool
 ) -> PipelineCommit | None:
     """Write rows with their row action; `is_new` if the table has none of them. None if there are no rows."""
     if rows.isEmpty():
         return None
     if is_new:
         return table.append(rows.drop(ACTION), commit)
-    return table.merge(rows, commit, key=dimension.surrogate_key, removes=_REMOVED)
+    return table.merge(rows, commit, key=key, removes=REMOVED)
 
 
 def _actions_of_history(actions: DataFrame, dimension: Dimension) -> DataFrame:

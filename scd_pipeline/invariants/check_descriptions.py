@@ -23,6 +23,7 @@ NO_FOREIGN_COMMITS = "no_foreign_commits"
 UPSTREAM_HAS_APPLIED_COMMITS = "upstream_has_applied_commits"
 TABLES_ARE_APPEND_ONLY = "tables_are_append_only"
 NO_UNUSED_TABLES = "no_unused_tables"
+CHILD_TABLES_HAVE_ALL_ELEMENTS = "child_tables_have_all_elements"
 DATA_FILES_EXIST = "data_files_exist"
 GRAIN_IS_UNIQUE = "grain_is_unique"
 SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
@@ -82,7 +83,14 @@ _DESCRIPTIONS = (
         ("S17",),
     ),
     CheckDescription(TABLES_ARE_APPEND_ONLY, "Change log and audit are append-only: delta.appendOnly is set", ("S22",)),
-    CheckDescription(NO_UNUSED_TABLES, "No table of an earlier release is left that loads do not use any more"),
+    CheckDescription(
+        NO_UNUSED_TABLES, "No table of an earlier release or declaration is left that loads do not use any more"
+    ),
+    CheckDescription(
+        CHILD_TABLES_HAVE_ALL_ELEMENTS,
+        "Each child table has a row for every element of the arrays of all versions, and no other row",
+        ("S40",),
+    ),
     CheckDescription(DATA_FILES_EXIST, "Every data file of the newest version of each table exists", ("S17",)),
     CheckDescription(GRAIN_IS_UNIQUE, "The grain of a fact identifies one row", ("S23",)),
     CheckDescription(SURROGATE_KEYS_EXIST, "Every surrogate key that a fact stores exists in its dimension", ("S24",)),

@@ -16,10 +16,12 @@ from scd_pipeline.deliveries.early_times import early_time_warnings
 from scd_pipeline.deliveries.intake import IntakeResult
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.child_tables import StoredChild, stored_children
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.copies import TableCopy, new_names
 from scd_pipeline.delta.schema import SchemaStep
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.upstream import foreign_commit_errors, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import LoadWarning
 from scd_pipeline.expressions import readable_key
@@ -73,6 +75,8 @@ class LoadPlan:
         warnings: What is rarely intended, such as files whose names nearly match.
         attribute_changes: The attributes that are new, renamed, wider, retired, or provided again.
         copies: The tables that the load copies first, because the dimension has them under its former name.
+        children: The child tables of the dimension.
+        stored_versions: The rows of all stored versions, from which a child table is rebuilt; None if there are none.
     """
 
     dimension: Dimension
@@ -99,6 +103,8 @@ class LoadPlan:
     warnings: tuple[LoadWarning, ...] = ()
     attribute_changes: tuple[AttributeChange, ...] = ()
     copies: tuple[TableCopy, ...] = ()
+    children: tuple[StoredChild, ...] = ()
+    stored_versions: DataFrame | None = None
 
     @property
     def log_name(self) -> str:
@@ -128,9 +134,14 @@ class LoadPlan:
         return self.applied < self.log_commit.number
 
     @property
+    def has_stale_children(self) -> bool:
+        """Whether a child table of an existing table has to be rebuilt."""
+        return self.dimension_commit.number > 0 and any(child.is_stale for child in self.children)
+
+    @property
     def is_committed(self) -> bool:
         """Whether the load writes to the log or the table."""
-        return bool(self.batches or self.has_actions or self.has_pending_commits)
+        return bool(self.batches or self.has_actions or self.has_pending_commits or self.has_stale_children)
 
     def under_new_name(self, dimension: Dimension, copies: Sequence[TableCopy]) -> LoadPlan:
         """Return the plan of the former dimension as that of the declared one, whose load copies the tables first."""
@@ -159,6 +170,7 @@ class LoadPlan:
         lines += [f"  {change}" for change in self.attribute_changes]
         lines += [f"  {result}" for result in self.results]
         lines += [f"  warning: {warning}" for warning in self.warnings]
+        lines += [f"  build {child.table.name} from all versions" for child in self.children if child.is_stale]
         counts = ", ".join(f"{count} to {action}" for action, count in self.row_counts.items() if count)
         unknown = unknown_members_summary(self.unknown_members)
         lines.append(f"  rows of {self.dimension.name}: {counts or 'no changes'}{unknown and f'; {unknown}'}")
@@ -291,7 +303,16 @@ def build_plan(
             *warnings_of_load(intake),
             *early_time_warnings(state.dimension, intake.decisions.accepted),
         ),
+        children=_children(warehouse, loaded_dimension, state.commit),
+        stored_versions=state.rows,
     )
+
+
+def _children(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit) -> tuple[StoredChild, ...]:
+    """Return the child tables, of which no other program has changed rows."""
+    children = stored_children(warehouse, dimension, commit)
+    raise_first(foreign_commit_errors([child.commit for child in children]))
+    return children
 
 
 def plan_audit(warehouse: Warehouse, state: StoredState, audit: PipelineCommit, *, by_attribute: bool) -> AuditChanges:

@@ -29,6 +29,7 @@ from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, AUDIT_SUFFIX, HISTOR
 from scd_pipeline.deliveries.bad_row_explanations import explain_bad_rows
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
+from scd_pipeline.delta.child_tables import ChangedVersions, write_child_tables
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.copies import former_dimension
 from scd_pipeline.delta.data_files import missing_files_reported
@@ -416,7 +417,7 @@ def _committed_load(
 def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: PipelineCommit) -> tuple[str, ...]:
     """Return the tables with many commits since they were compacted, among those to which a load has committed.
 
-    The audit has about as many commits as the log, and a history table as its dimension.
+    The audit has about as many commits as the log, and a history table or a child table as its dimension.
 
     Args:
         load_plan: The first plan of the load.
@@ -427,7 +428,7 @@ def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: Pipelin
     if is_compaction_due(load_plan.log_commit.number, log.number):
         tables += [log.table, name + AUDIT_SUFFIX]
     if is_compaction_due(load_plan.dimension_commit.number, commit.number):
-        tables += [name, name + HISTORY_SUFFIX]
+        tables += [name, name + HISTORY_SUFFIX, *(child.table.name for child in load_plan.children)]
     return tuple(tables)
 
 
@@ -473,11 +474,11 @@ def _records_after(last: PipelineCommit, appended: int) -> int | None:
 def commit_table(
     warehouse: Warehouse, load_plan: LoadPlan, log: PipelineCommit, progress: Progress = ignore_progress
 ) -> PipelineCommit:
-    """Write the plan's row actions to the dimension or fact; without any there is no commit (S15), with two exceptions.
+    """Write the plan's row actions to the dimension or fact; without any there is no commit (S15), with exceptions.
 
     A fact whose rows have been compared with newer dimensions gets a commit without rows, for its high-water marks. So
-    does a table that lacked commits of the log: a concurrent load that has not applied them yet then meets a write
-    conflict.
+    does a dimension whose child table is rebuilt, and a table that lacked commits of the log: a concurrent load that
+    has not applied them yet then meets a write conflict.
 
     Returns:
         The last pipeline commit of the table.
@@ -486,7 +487,8 @@ def commit_table(
         ConflictError: Another writer committed first.
     """
     last, name = load_plan.dimension_commit, load_plan.dimension.name
-    if not (load_plan.has_actions or load_plan.has_newer_upstream or load_plan.has_pending_commits):
+    has_marks = load_plan.has_newer_upstream or load_plan.has_pending_commits or load_plan.has_stale_children
+    if not (load_plan.has_actions or has_marks):
         # The schema steps of a load that appends to its log have created the table.
         return replace(last, newest=0) if load_plan.batches and not last.exists else last
     commit = last.next(
@@ -495,6 +497,9 @@ def commit_table(
         batches=log.batches,
         run_id=load_plan.run_id,
     )
+    actions = frozenset(action for action, count in load_plan.row_counts.items() if count)
+    versions = ChangedVersions(load_plan.stored_versions, load_plan.changed_rows, actions)
+    commit = write_child_tables(warehouse, load_plan.dimension, load_plan.children, versions, commit, last)
     if load_plan.has_actions:
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
     else:

@@ -17,13 +17,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.child_tables import is_child_name
 from scd_pipeline.declaration.declared import as_dimension, referenced_dimensions
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions
+from scd_pipeline.delta.child_tables import CHILD_OF, child_differences, stored_children
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.data_files import missing_files_errors, missing_files_reported
 from scd_pipeline.delta.generated_columns import with_computed_columns
-from scd_pipeline.delta.history_table import newest_versions
+from scd_pipeline.delta.history_table import history_error, newest_versions
 from scd_pipeline.delta.repair_instructions import REBUILT_BY
 from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, FORMAT, as_stored, to_declared_columns
 from scd_pipeline.delta.stored_declaration import stored_declaration
@@ -32,11 +34,13 @@ from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DataFilesLost, HighWaterMarkError, LoadError
 from scd_pipeline.expressions import all_of, col, readable_key
+from scd_pipeline.frames import union_all
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
 from scd_pipeline.invariants.check_descriptions import (
     AUDIT_REBUILDS_DIMENSION,
+    CHILD_TABLES_HAVE_ALL_ELEMENTS,
     DATA_FILES_EXIST,
     DELETES_ARE_IN_EFFECT,
     EXPECTED_VALUES_ARE_REPRODUCED,
@@ -122,7 +126,8 @@ def check_names(table: DeclaredTable) -> tuple[str, ...]:
     others = (*audit, *_COMMIT_CHECKS, NO_UNUSED_TABLES)
     deletes = (DELETES_ARE_IN_EFFECT,) if dimension.existence_source.snapshot is not None else ()
     declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if dimension.expected_values else ()
-    return (*invariants(dimension), *others, *deletes, *declared, DATA_FILES_EXIST)
+    children = (CHILD_TABLES_HAVE_ALL_ELEMENTS,) if dimension.child_tables else ()
+    return (*invariants(dimension), *others, *deletes, *declared, *children, DATA_FILES_EXIST)
 
 
 def checks_of_loads(table: DeclaredTable) -> tuple[str, ...]:
@@ -221,11 +226,13 @@ def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[s
     parts: list[_Part] = [lambda: _results(name, row_checks, violations(rows, dimension))] if row_checks else []
     if AUDIT_REBUILDS_DIMENSION in selected:
         parts.append(lambda: _check_audit(tables, dimension, rows))
+    if CHILD_TABLES_HAVE_ALL_ELEMENTS in selected:
+        parts.append(lambda: _check_child_tables(warehouse, dimension, newest))
     messages: dict[str, Callable[[], Sequence[str]]] = {
         NO_FOREIGN_COMMITS: lambda: _foreign_commits(tables, dimension.table_names),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, _own_tables(dimension, (AUDIT_SUFFIX, ""))),
         TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, _own_tables(dimension, _APPEND_ONLY)),
-        NO_UNUSED_TABLES: lambda: _unused_tables(warehouse, name),
+        NO_UNUSED_TABLES: lambda: _unused_tables(warehouse, dimension),
         DELETES_ARE_IN_EFFECT: lambda: _deletes_without_effect(warehouse, dimension),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: unexpected_values(warehouse, dimension),
     }
@@ -306,6 +313,21 @@ def _check_audit(tables: _Tables, dimension: Dimension, rows: DataFrame) -> list
     return _results(dimension.name, [AUDIT_REBUILDS_DIMENSION], violating)
 
 
+def _check_child_tables(warehouse: Warehouse, dimension: Dimension, newest: TableVersion) -> list[CheckResult]:
+    name, check = dimension.name, CHILD_TABLES_HAVE_ALL_ELEMENTS
+    children = stored_children(warehouse, dimension, newest.commit)
+    errors = [error for child in children if (error := history_error(newest.commit, child.commit)) is not None]
+    differences = child_differences(dimension, children, newest.rows)
+    if errors or not differences:
+        return [_text_result(name, check, [str(error) for error in errors])]
+    keys = {child.table.name: child.table.key for child in children}
+    violating = [
+        rows.select(F.lit(check).alias(CHECK), F.concat_ws(" ", F.lit(table), col(keys[table])).alias(KEY))
+        for table, rows in differences.items()
+    ]
+    return _results(name, [check], union_all(violating))
+
+
 def _results(table: str, checks: list[str], violating: DataFrame) -> list[CheckResult]:
     """Return a result for each check; one query counts all violations and collects some keys of each check."""
     keys = F.collect_set(KEY)  # several rows may have one key
@@ -354,10 +376,20 @@ def _not_append_only(warehouse: Warehouse, names: Sequence[str]) -> list[str]:
     return [table.name for table in existing if table.properties().get(APPEND_ONLY_PROPERTY) != "true"]
 
 
-def _unused_tables(warehouse: Warehouse, name: str) -> list[str]:
-    """Return a message for the key list that an earlier release created: a view of the audit has replaced it."""
+def _unused_tables(warehouse: Warehouse, dimension: Dimension) -> list[str]:
+    """Return a message for each table that no load uses.
+
+    They are the key list that an earlier release created, which a view of the audit has replaced, and child tables that
+    are not declared any more.
+    """
+    name, declared = dimension.name, {each.casefold() for each in dimension.table_names}
+    listed = warehouse.tables() if warehouse.is_listed else []
+    children = [each for each in listed if is_child_name(each.casefold(), name.casefold())]
+    undeclared = [each for each in children if each.casefold() not in declared]
     keys = warehouse.table(name + KEYS_SUFFIX)
-    return [f"{keys.name}: drop the table; no load uses it"] if FORMAT in keys.properties() else []
+    unused = [keys] if FORMAT in keys.properties() else []
+    unused += [table for table in map(warehouse.table, undeclared) if table.properties().get(CHILD_OF) == name]
+    return [f"{table.name}: drop the table; no load uses it" for table in unused]
 
 
 def _deletes_without_effect(warehouse: Warehouse, dimension: Dimension) -> list[str]:

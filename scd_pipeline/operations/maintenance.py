@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.child_tables import is_child_name
 from scd_pipeline.declaration.table_properties import (
     FILE_RETENTION,
     LOG_RETENTION,
@@ -15,7 +16,8 @@ from scd_pipeline.declaration.table_properties import (
     interval_hours,
     log_retention_hours,
 )
-from scd_pipeline.declaration.tables import CLOSED_SUFFIXES, LOG_SUFFIX, without_closed_suffix
+from scd_pipeline.declaration.tables import LOG_SUFFIX, without_closed_suffix
+from scd_pipeline.delta.child_tables import roll_back_child
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
 from scd_pipeline.delta.schema import require_pipeline_tables
@@ -90,13 +92,13 @@ def maintain(
     require_pipeline_tables(*[warehouse.table(name) for name in tables])
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     raise_first(foreign_commit_errors(commits))
-    existing = [commit.table for commit in commits if commit.exists]
+    existing = [commit for commit in commits if commit.exists]
     if retention_hours is not None:
-        for name in existing:
+        for name in (commit.table for commit in existing):
             if tables_to_compact is None or name in tables_to_compact:
                 _require_log_retention(warehouse, name, retention_hours)
     run = _Maintenance(warehouse, now, retention_hours, run_id, retry or Retry(), tables_to_compact, dimension)
-    return tuple(run.maintain_table(name) for name in existing)
+    return tuple(run.maintain_table(commit.table, _root(commit)) for commit in existing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,12 @@ class _Maintenance:
     tables_to_compact: Collection[str] | None
     dimension: Dimension | None
 
-    def maintain_table(self, name: str) -> MaintenanceResult:
+    def maintain_table(self, name: str, root: str) -> MaintenanceResult:
+        """Maintain a table; `root` is the dimension of a history table, an archive or a child table (`_root`)."""
         warehouse = self.warehouse
-        if name.endswith(CLOSED_SUFFIXES):
-            # VACUUM may remove the files of the earlier version that readers use while the second table is ahead.
-            self._attempt(name, lambda: _undo_unrecorded_commits(warehouse, name, self.run_id))
+        if name != root:
+            # VACUUM may remove the files of the earlier version that readers use while the table is ahead.
+            self._attempt(name, lambda: _undo_unrecorded_commits(warehouse, name, root, self.run_id))
         before, _ = _files(warehouse, name)
         if self.tables_to_compact is None or name in self.tables_to_compact:
             self._compact(name)
@@ -137,6 +140,11 @@ class _Maintenance:
     def _attempt(self, name: str, action: Callable[[], Result]) -> Result:
         """Return the result of an action on a table, which is repeated after write conflicts."""
         return with_retries(name, lambda number: action(), self.retry, ignore_progress)
+
+
+def _root(commit: PipelineCommit) -> str:
+    """Return the dimension of a history table, an archive or a child table; otherwise the name of the table."""
+    return without_closed_suffix(commit.root)
 
 
 def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
@@ -172,30 +180,33 @@ def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) 
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    if not name.endswith(CLOSED_SUFFIXES):
+    if _root(commit) == name:
         table.commit_empty(repeat_of(warehouse, name, commit, run_id))
         return True
-    dimension = warehouse.table(without_closed_suffix(name)).last_commit_or_zero()
+    dimension = warehouse.table(_root(commit)).last_commit_or_zero()
     if commit.number != dimension.applied(name).commit:
-        return False  # a running writer has committed to the second table, and its commit is new
+        return False  # a running writer has committed to the table, and its commit is new
     _record_history(warehouse, table.commit_empty(repeat_of(warehouse, name, commit, run_id)), dimension, run_id)
     return True
 
 
-def _undo_unrecorded_commits(warehouse: Warehouse, name: str, run_id: str) -> None:
-    """Roll a history table or an archive back that a killed writer has left ahead of its dimension."""
-    dimension = warehouse.table(without_closed_suffix(name))
+def _undo_unrecorded_commits(warehouse: Warehouse, name: str, root: str, run_id: str) -> None:
+    """Roll a history table, an archive or a child table back that a killed writer has left ahead of its dimension."""
+    dimension = warehouse.table(root)
     stored = StoredDeclaration.from_properties(dimension.properties())
     if stored is None:
         return
     last = dimension.last_commit()
-    done = roll_back(warehouse, last, name, stored.surrogate_key, run_id=run_id)
+    if is_child_name(name, root):
+        done = roll_back_child(warehouse, last, name, run_id)
+    else:
+        done = roll_back(warehouse, last, name, stored.surrogate_key, run_id=run_id)
     if done.number != last.applied(name).commit:
         _record_history(warehouse, done, last, run_id)
 
 
 def _record_history(warehouse: Warehouse, history: PipelineCommit, last: PipelineCommit, run_id: str) -> None:
-    """Record a commit of the second table that changed no rows in the dimension, by a commit without rows.
+    """Record a commit of another table that changed no rows in the dimension, by a commit without rows.
 
     Args:
         history: The commit.
@@ -219,7 +230,7 @@ def repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: s
         return commit.next(
             high_water_marks=commit.high_water_marks, unchanged=unchanged, run_id=run_id, records=commit.records
         )
-    log = warehouse.table(without_closed_suffix(name) + LOG_SUFFIX).last_commit_or_zero()
+    log = warehouse.table(_root(commit) + LOG_SUFFIX).last_commit_or_zero()
     mark = log_mark(log, log_high_water_mark(log, commit)) if log.exists else {}
     return commit.next(
         high_water_marks={**commit.high_water_marks, **mark},

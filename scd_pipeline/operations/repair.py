@@ -19,10 +19,17 @@ from scd_pipeline.declaration.column_names import TABLE_COLUMNS
 from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import AUDIT_ID, repair_rows
 from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.child_tables import (
+    ChangedVersions,
+    StoredChild,
+    child_differences,
+    stored_children,
+    write_child_tables,
+)
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.data_files import missing_files_reported
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.history_table import closed_marks
+from scd_pipeline.delta.history_table import AllVersions, closed_marks, newest_versions
 from scd_pipeline.delta.schema import (
     FORMAT,
     declared_columns,
@@ -58,6 +65,7 @@ from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.run import record
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.unknown_member import unknown_member
+from scd_pipeline.operations.maintenance import repeat_of
 
 _IN_TABLE, _IS_STALE, _STORED, _IS_ARCHIVED = "_table", "_is_stale", "_stored_", "_is_archived"
 
@@ -75,6 +83,7 @@ class RepairResult:
         commit: The commit of the repair; None for a dry run, for a table without a change log, and if neither rows nor
             commits of another program need a repair.
         table_version: The version of the table after the repair; None if nothing was written.
+        child_tables: The child tables that the repair rebuilds, or would rebuild.
     """
 
     table: str
@@ -82,6 +91,7 @@ class RepairResult:
     differences: DataFrame
     commit: PipelineCommit | None = None
     table_version: int | None = None
+    child_tables: tuple[str, ...] = ()
 
     @property
     def has_differences(self) -> bool:
@@ -159,7 +169,60 @@ def repair(
         result = with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
     if result.commit is not None:
         record(warehouse, dimension, run_id=run_id, retry=retry)
-    return result
+    return repair_child_tables(warehouse, dimension, result, run_id=run_id, dry_run=dry_run, retry=retry)
+
+
+def repair_child_tables(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    repaired: RepairResult,
+    *,
+    run_id: str = "",
+    dry_run: bool = False,
+    retry: Retry | None = None,
+) -> RepairResult:
+    """Rebuild each child table that lacks elements of the versions, has other rows, or was changed by another program.
+
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration.
+        repaired: The result of the repair of the versions.
+        run_id: The run, for the commits.
+        dry_run: Whether to write nothing.
+        retry: How write conflicts are retried.
+
+    Returns:
+        The result with the child tables, and with the last commit of the dimension's table.
+    """
+
+    def attempt() -> RepairResult:
+        newest = newest_versions(warehouse, dimension.name)
+        if newest is None:
+            return repaired
+        damaged = _damaged_children(warehouse, dimension, newest)
+        names = tuple(child.table.name for child in damaged)
+        if dry_run or not damaged:
+            return replace(repaired, child_tables=names)
+        last = newest.commit
+        commit = replace(repeat_of(warehouse, dimension.name, last, run_id), repairs=True)
+        unchanged = newest.rows.limit(0).withColumn(ACTION, F.lit(OPEN))
+        versions = ChangedVersions(newest.rows, unchanged, frozenset())
+        commit = write_child_tables(warehouse, dimension, damaged, versions, commit, last)
+        done = warehouse.writable(dimension.name).commit_empty(commit)
+        return replace(repaired, commit=done, table_version=done.table_version, child_tables=names)
+
+    return with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
+
+
+def _damaged_children(warehouse: Warehouse, dimension: Dimension, newest: AllVersions) -> tuple[StoredChild, ...]:
+    """Return the child tables to rebuild."""
+    children = stored_children(warehouse, dimension, newest.commit)
+    differences = child_differences(dimension, children, newest.rows)
+    return tuple(
+        replace(child, is_stale=True)
+        for child in children
+        if child.is_stale or child.commit.foreign is not None or not differences[child.table.name].isEmpty()
+    )
 
 
 def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:

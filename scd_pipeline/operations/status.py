@@ -9,6 +9,7 @@ from functools import partial
 
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
+from scd_pipeline.declaration.child_tables import child_tables
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
@@ -245,7 +246,8 @@ def _table_status(
     # A commit without batches, as maintenance creates them, brings nothing to apply.
     commits = log.table.commits_since(behind) if log.commit.number > behind else []
     with_batches = [c.number for c in commits if c.batches]
-    downstream = [commit, *histories, *([audit] if audit else [])]
+    children = [warehouse.table(child.name).last_commit_or_zero() for child in child_tables(dimension)]
+    downstream = [commit, *histories, *children, *([audit] if audit else [])]
     errors += damage(log.commit, downstream)
     errors += [error for last in histories if (error := history_error(commit, last)) is not None]
     errors += [error for dimension in pinned.values() for error in dimension.damage(commit)]

@@ -9,6 +9,7 @@ A dimension is passed as its declaration, or as the name of its table, which sto
 
 from __future__ import annotations
 
+from scd_pipeline.queries.child_tables import child_table
 from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
@@ -35,6 +36,7 @@ __all__ = [
     "as_of",
     "audit",
     "batches",
+    "child_table",
     "create_views",
     "current",
     "history",

@@ -261,6 +261,11 @@ class QueriedTable:
         """Return the SQL of each generated column of version `v`, whatever the table has in its place."""
         return computed_columns(self.column_layout, columns, "v.")
 
+    @property
+    def closed_tables(self) -> list[str]:
+        """The name of its history table or its archive; none if it has neither."""
+        return [self.name + self.closed_suffix] if self.closed_suffix else []
+
 
 def queried_table(warehouse: Warehouse, dimension: Dimension | str) -> QueriedTable:
     """Return what queries need of a dimension, from its declaration or as stored with its table.
@@ -370,7 +375,8 @@ def versions_source(warehouse: Warehouse, table: QueriedTable) -> str:
     """Return the SQL of the table of a dimension, or of its two tables as one."""
     if not table.closed_suffix:
         return warehouse.table(table.name).identifier
-    return versions_query(warehouse, table.name, table_versions(warehouse, table.name + table.closed_suffix))
+    commit = warehouse.table(table.name).last_commit_or_zero()
+    return versions_query(warehouse, table.name, table_versions(warehouse, commit, [table.name + table.closed_suffix]))
 
 
 def keys_query(warehouse: Warehouse, table: QueriedTable, source: str, columns: Collection[str]) -> str:

@@ -9,18 +9,19 @@ from itertools import combinations
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
+from scd_pipeline.declaration.child_tables import is_child_name
 from scd_pipeline.declaration.tables import (
     CLOSED_SUFFIXES,
     KEYS_SUFFIX,
     LOG_SUFFIX,
     table_names,
-    without_closed_suffix,
 )
-from scd_pipeline.delta.history_table import table_versions, versions_query
+from scd_pipeline.delta.history_table import child_marks, table_versions, versions_query
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
 from scd_pipeline.expressions import quote_name
+from scd_pipeline.queries.child_tables import child_query
 from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
@@ -93,8 +94,7 @@ def register(
     ready = _ready_views(warehouse, tables, facts, query if requested is None else " ".join(requested))
     views_by_name = {view.name: view for view in ready}
     selected = _names(tables, ready, query) if requested is None else requested
-    closed = [name for name in tables if name in selected and without_closed_suffix(name) in {*tables} - {name}]
-    pinned = {table: version for name in closed for table, version in table_versions(warehouse, name).items()}
+    pinned = _pinned_versions(warehouse, tables, selected)
     for name in selected:
         if name in views_by_name:  # a key list of an earlier release has the name of a view
             views_by_name[name].create(warehouse, is_temporary=True)
@@ -105,6 +105,20 @@ def register(
         else:
             quarantine(warehouse, name.removesuffix(QUARANTINE_SUFFIX)).createOrReplaceTempView(name)
     return selected
+
+
+def _pinned_versions(warehouse: Warehouse, tables: Sequence[str], selected: Collection[str]) -> dict[str, int]:
+    """Return the table versions that belong together of each selected table of versions or of elements, by table."""
+    pinned: dict[str, int] = {}
+    existing = {*tables} & {*selected}
+    for name in {*tables} & {*_dimensions(tables)}:
+        closed = [name + suffix for suffix in CLOSED_SUFFIXES if name + suffix in existing]
+        children = [each for each in existing if is_child_name(each, name)]
+        if closed or children:
+            commit = warehouse.table(name).last_commit_or_zero()
+            recorded = [each for each in children if each in child_marks(commit)]
+            pinned |= table_versions(warehouse, commit, [*closed, *recorded])
+    return pinned
 
 
 def create_views(
@@ -209,7 +223,9 @@ def _ready_views(
             if stored_declaration(warehouse, name) is None:
                 continue
             table = queried_table(warehouse, name)
-            ready += _dimension_views(warehouse, table) if is_requested(name) else []
+            if is_requested(name):
+                ready += _dimension_views(warehouse, table)
+                ready += _child_views(warehouse, table) if any(is_child_name(each, name) for each in names) else []
             with_windows += [table] if table.has_windows else []
     for left, right in combinations(with_windows, 2):
         if left.key_names == right.key_names and is_requested(left.name, right.name):
@@ -231,7 +247,8 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
     as_of, stored_table = f"{table.name}_as_of", warehouse.table(table.name)
     columns, source, current_source = stored_table.columns(), stored_table.identifier, stored_table.identifier
     if table.closed_suffix:
-        pair = table_versions(warehouse, table.name + table.closed_suffix)
+        commit = stored_table.last_commit_or_zero()
+        pair = table_versions(warehouse, commit, table.closed_tables)
         source = versions_query(warehouse, table.name, pair)
         current_source = f"{stored_table.identifier} VERSION AS OF {pair[table.name]}"
     current = table.is_current(columns)
@@ -243,6 +260,19 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
         View(f"{table.name}_in_force", _versions(source, table, columns, now)),
         View(as_of, _versions(source, table, columns, then), "`at` TIMESTAMP"),
         View(table.name + KEYS_SUFFIX, keys_query(warehouse, table, source, columns)),
+    ]
+
+
+def _child_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
+    """Return the views of all rows of each child table with the window of their version, and of the current ones."""
+    commit = warehouse.table(table.name).last_commit_or_zero()
+    children = list(child_marks(commit))
+    versions = table_versions(warehouse, commit, [*table.closed_tables, *children])
+    is_current = table.is_current(warehouse.table(table.name).columns())
+    return [
+        View(child + suffix, child_query(warehouse, table, child, versions, condition))
+        for child in children
+        for suffix, condition in ((VERSIONS_SUFFIX, "true"), ("_current", is_current))
     ]
 
 

@@ -41,6 +41,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Facts": ("S23", "S24", "S25"),
     "Bad input": ("S26", "S27", "S28"),
     "Start of history, sources, erasure and platform": ("S29", "S30", "S31", "S32"),
+    "Nested values": ("S40",),
     "Histories of existing tables": ("S42",),
     "Landing tables": ("S38",),
 }
@@ -763,6 +764,29 @@ RULES: dict[str, Rule] = {
             "Of the rows that `dedup_sort` excludes, the result of the load has the number.",
             "A column that a delivery lacks rejects it, unless `missing: null` is declared; a row that deletes needs "
             "no other columns in JSON. With `columns: mirror` the column is NULL in the rows of that delivery.",
+        ),
+    ),
+    "S40": Rule(
+        "Child tables",
+        """
+        With `child_tables`, an attribute that is an array of structs is also published as a table of its own,
+        `<dimension>__<attribute>`: one row for each element of the array in each version, with the surrogate key of the
+        version, the key of its parent row, and its position. An array of structs in the elements can have a table too.
+        No query and no view of this package returns a version without its elements, or elements without their version.
+        Deletes and new versions reach all levels. A change of a nested value alone is a change of the attribute.
+        """,
+        (
+            "The attribute keeps the array. An array that is NULL or empty has no rows. The fields of an element that "
+            "is NULL are NULL.",
+            "The key of a row is the key of its parent row and its position, so the same deliveries in any order give "
+            "the same keys (S14).",
+            "A child table has no windows: views join them by the surrogate key. To close a version, or to move it to "
+            "the history table or the archive (S11, S42), changes no child table.",
+            "A load changes the rows of those versions alone that it opens, overwrites or removes. It commits to the "
+            "child tables first; the commit of the dimension's table records their commits, and readers read these. A "
+            "commit that is not recorded is rolled back by the next writer.",
+            "A child table that is declared later, was dropped, or has other columns is rebuilt by the next load from "
+            "the stored versions.",
         ),
     ),
     "S42": Rule(

@@ -38,15 +38,17 @@ def records(rows: DataFrame) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def between_the_commits(action: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Perform an action after the writer in the block has committed to the second table, and before it does to its own.
+def between_the_commits(
+    action: Callable[[], None], monkeypatch: pytest.MonkeyPatch, dimension: str = CUSTOMER.name
+) -> Iterator[None]:
+    """Perform an action after the writer in the block has committed to the other tables, and before it does to its own.
 
     `action` is called right before each write of the dimension's table.
     """
 
     def paused(write: Callable[..., PipelineCommit]) -> Callable[..., PipelineCommit]:
         def call(table: Table, *arguments: Any, **options: Any) -> PipelineCommit:
-            if table.name == CUSTOMER.name:
+            if table.name == dimension:
                 action()
             return write(table, *arguments, **options)
 

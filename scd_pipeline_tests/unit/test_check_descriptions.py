@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scd_pipeline.declaration import Dimension, ExpectedValue, Fact, Source
+from scd_pipeline.declaration import Attribute, Dimension, ExpectedValue, Fact, Source
 from scd_pipeline.invariants.check_descriptions import (
     CHECK_DESCRIPTIONS,
     CHECKLIST_IS_COMPLETE,
@@ -19,8 +19,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 CUSTOMER = Dimension(
     "dim_customer",
     "id",
-    {"city": 2},
+    {"city": 2, "calls": Attribute(2, "array<struct<number:string>>")},
     Source("crm", snapshot="customers_{date}.csv"),
+    child_tables="calls",
     expected_values={"customers": ExpectedValue("2024-01-31", "count(*)", 3)},
 )
 SALE = Fact("fct_sale", {"sale_id": "int"}, "sold_at", {"customer": CUSTOMER}, Source("shop", feed="sales_{date}.csv"))

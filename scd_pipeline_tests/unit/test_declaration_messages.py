@@ -145,6 +145,8 @@ source name: '_iso' cannot be a name; <a name's rule>
 source name with a slash: 'i/so' cannot name a source; write it without `/`, which separates the parts of a batch's id
 upstream without a part: 'raw//orders' cannot be the key of an asset; write its parts with one `/` between them, such as
   raw/customers
+child table with a reserved suffix: 'dim_customer__changes' cannot be the name of a table; write letters, digits and
+  `_`, beginning with a letter, and not ending with _changes, _audit, _keys, _history or _archive; rename the attribute
 
 # INVALID_PATTERN
 effective_at_format with a text that is not quoted: 'yyyy-MM-ddTHH:mm:ss' has T, which cannot be used for reading; did
@@ -206,6 +208,8 @@ column type trailing: 'int not null' has text after the type; remove 'not null'
 key type: type array<int> cannot be in a key; write a type without parts, such as string
 begin at a text: born is of type string; declare it as date or timestamp or timestamp_ntz
 scope of a nested attribute: city is of type array<string>, which has no text for a scope; use other columns
+child table of a text: city is not an array of structs in type string; name an array of structs, or a field of its
+  elements that is one
 
 # LANDING_SOURCE
 replace by a feed: each delivery of `replace` is complete; write `snapshot:` with its path, and no other channel
@@ -252,6 +256,7 @@ variable without a name: is missing; name the environment variable
 partitions without a bound: is missing; give the bound of its values
 cursor without a start: is missing, and `cursor` requires it; give the value from which the first load reads, such as
   1970-01-01T00:00:00Z or 0
+child table without its parent: city.b has no parent table: city is not in the list; add city
 
 # NAMED_TWICE
 former name twice: names town twice; name it once
@@ -284,6 +289,10 @@ dimension twice: dim_customer is declared at c.yaml:1 already; choose another na
 source named twice: crm is a source already; choose another name
 column of the package in a landing table: column scd_row_hash is reserved for a column that the package adds; choose
   another name
+child tables of one name: city__b and city.b would have the same table dim_customer__city__b; remove one of them, or
+  rename the attribute
+child table with two columns of one name: dim_customer__city would have two columns city_key; rename the attribute or
+  the field, or remove it from the list
 
 # NOTHING_DECLARED
 empty text: nothing is declared; begin with `dimension: <name>`
@@ -530,6 +539,7 @@ role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you 
 begin at an unknown column: 'borne' is not an attribute; did you mean born? allowed: born,
   birthday, email, city
 order by an unknown column: 'update_at' is not a column; did you mean updated_at? allowed: title, updated_at
+child table of an unknown attribute: 'citty' is not an attribute; did you mean city? allowed: birthday, email, city
 
 # UNKNOWN_OPTION
 optional: 'optional' is not an option here; did you mean `missing: not_provided`?

@@ -255,6 +255,17 @@ PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
     "source as a number": ({"sources": [5]}, "sources", "INVALID_KIND"),
     "source named twice": (crm_and("CRM"), "sources.CRM", "NAME_IN_USE"),
     "equal source named twice": (crm_and("crm"), "sources.crm", "NAME_IN_USE"),
+    "child tables of one name": (
+        {
+            "attributes": {
+                "city": Attribute(2, "array<struct<a:int,b:array<struct<c:int>>>>"),
+                "city__b": Attribute(1, "array<struct<a:int>>"),
+            },
+            "child_tables": ["city", "city.b", "city__b"],
+        },
+        "child_tables",
+        "NAME_IN_USE",
+    ),
     "sign-offs as text": ({"sign_offs": "Ann"}, "sign_offs", "INVALID_KIND"),
     "sign-off in Python as text": ({"sign_offs": {"business": "Ann"}}, "sign_offs.business", "INVALID_KIND"),
     "sign-off in Python of an unknown role": (

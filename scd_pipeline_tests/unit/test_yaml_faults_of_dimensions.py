@@ -384,6 +384,38 @@ SNAPSHOT | attributes: | change_types: {INSERT: changed, UPDATE: changed}\nattri
 SNAPSHOT | attributes: | change_types: {INSERT: changed}\ncolumn_names: {version_state: state}\nattributes:
 6 | change_types.UPDATE | NAME_IN_USE
 
+# child table of an unknown attribute
+SNAPSHOT | city: 2 | city: {scd: 2, type: "array<struct<a:int,b:array<struct<c:int>>>>"}\nchild_tables: citty
+10 | child_tables | UNKNOWN_NAME
+
+# child table of a text
+SNAPSHOT | city: 2 | city: 2\nchild_tables: city
+10 | child_tables | INVALID_TYPE
+
+# child table of a field that is no array of structs
+SNAPSHOT | city: 2 | city: {scd: 2, type: "array<struct<a:int,b:array<struct<c:int>>>>"}\nchild_tables: [city, city.a]
+10 | child_tables | INVALID_TYPE
+
+# child table without its parent
+SNAPSHOT | city: 2 | city: {scd: 2, type: "array<struct<a:int,b:array<struct<c:int>>>>"}\nchild_tables: city.b
+10 | child_tables | MISSING_VALUE
+
+# child table twice
+SNAPSHOT | city: 2 | city: {scd: 2, type: "array<struct<a:int,b:array<struct<c:int>>>>"}\nchild_tables: [city, city]
+10 | child_tables | NAMED_TWICE
+
+# child table with a reserved suffix
+SNAPSHOT | city: 2 | changes: {scd: 2, type: "array<struct<a:int>>"}\nchild_tables: changes
+10 | child_tables | INVALID_NAME
+
+# child table with two columns of one name
+SNAPSHOT | city: 2 | city: {scd: 2, type: "array<struct<city_key:int>>"}\nchild_tables: city
+10 | child_tables | NAME_IN_USE
+
+# child table with a column of the window
+SNAPSHOT | city: 2 | city: {scd: 2, type: "array<struct<effective_to:date>>"}\nchild_tables: city
+10 | child_tables | NAME_IN_USE
+
 # long retention of files
 SNAPSHOT | attributes: | table_properties: {delta.deletedFileRetentionDuration: interval 31 days}\nattributes:
 6 | table_properties.delta.deletedFileRetentionDuration | OUT_OF_RANGE

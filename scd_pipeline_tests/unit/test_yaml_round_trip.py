@@ -171,6 +171,9 @@ def dimensions(draw: st.DrawFn) -> Dimension:
         options |= draw(given_some(begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES))))
     else:
         options |= draw(st.sampled_from([{}, {"deleted_at": True}, {"deleted_rows": "remove"}]))
+    arrays = [name for name, part in parts.items() if part.type.startswith("array")]
+    if names := [name for name in arrays if name.isascii() and name.isalnum()]:
+        options |= draw(given_some(child_tables=st.lists(st.sampled_from(names), unique=True)))
     types = draw(st.sampled_from([("string", "string"), ("bigint", "decimal(5,0)")]))
     default = "x" if types[0] == "string" else 7
     existence = True if several else draw(st.sampled_from([None, True]))

@@ -12,6 +12,7 @@ from scd_pipeline.declaration.batch_values import placeholder_names
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.checks.attribute import check_attributes, check_key
+from scd_pipeline.declaration.checks.child_tables import check_child_tables
 from scd_pipeline.declaration.checks.collect import NO_VERSIONS, ErrorCollector, field_path, lacks_windows
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
@@ -683,6 +684,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_untracked,
     _check_deletes,
     _check_times,
+    check_child_tables,
     check_governance,
     check_table_properties,
 )

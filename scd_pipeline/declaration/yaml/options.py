@@ -202,6 +202,7 @@ DIMENSION: Options = {
     "history_table_properties": Kind.SECTION,
     "archive_after_years": Kind.NUMBER,
     "former_name": Kind.TEXT,
+    "child_tables": Kind.NAMES,
 }
 ROLE: Options = {"dimension": Kind.TEXT, "key": Kind.NAMES}
 FACT: Options = {
