@@ -441,7 +441,8 @@ class Pipeline:
             for each in (*_require_list("facts", facts), *_require_list("dimensions", dimensions))
         ]
         joined = [table for table in declared if isinstance(table, Fact)]
-        names = [table.name for table in (*declared, *(d for fact in joined for d in fact.dimensions))]
+        tables = (*declared, *(d for fact in joined for d in fact.dimensions))
+        names = [name for table in tables for name in (table.name, *as_dimension(table).child_names)]
         warehouse = self.warehouse if self.warehouse.is_listed else self.warehouse.with_declared(names)
         text = _text("query", query)
         if warehouse.is_listed or names:

@@ -17,6 +17,7 @@ from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.cli.spark_errors import query_errors
 from scd_pipeline.declaration import Declarations, Snapshot, read_declarations
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.instants import to_instant
@@ -66,7 +67,7 @@ def sql(settings: Settings, *, query: str, time: str | None, output: Output) -> 
 
     declared = read_declarations(settings.declarations) if settings.declarations else Declarations(())
     facts, timed = declared.facts, declared.timed_tables
-    names = [table.name for table in declared.tables]
+    names = [name for table in declared.tables for name in (table.name, *as_dimension(table).child_names)]
     now = datetime.now(timezone.utc)
     with settings.open(declared=names) as warehouse:
 

@@ -140,6 +140,7 @@ def dimension_table(dimension: Dimension) -> dict[str, Any]:
         "dagster/column_lineage": _lineage(dimension, dimension.name + LOG_SUFFIX),
         "business_key": ", ".join(dimension.key_names),
         "surrogate_key": dimension.surrogate_key,
+        **({"child_tables": ", ".join(dimension.child_names)} if dimension.child_names else {}),
         **({"product_card": dg.MetadataValue.url(dimension.product_card)} if dimension.product_card else {}),
         **declaration(dimension),
         **_warnings(dimension),

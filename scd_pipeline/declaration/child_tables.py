@@ -66,8 +66,8 @@ def child_name(table: str, path: str) -> str:
 
 
 def is_child_name(name: str, table: str) -> bool:
-    """Return whether a child table of a dimension can have this name."""
-    return name.startswith(table + SEPARATOR)
+    """Return whether a child table of a dimension can have this name; case is ignored, as in a catalog."""
+    return name.casefold().startswith((table + SEPARATOR).casefold())
 
 
 def child_tables(dimension: Dimension) -> tuple[ChildTable, ...]:

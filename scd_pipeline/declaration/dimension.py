@@ -280,10 +280,14 @@ class Dimension:
     @property
     def table_names(self) -> tuple[str, ...]:
         """The names of its tables, its own first; that of a history table or an archive only if it has one."""
-        children = [child_name(self.name, path) for path in self.child_tables]
         if not self.has_audit:
-            return (self.name, self.name + LOG_SUFFIX, *children)
-        return (*table_names(self.name, [self.closed_suffix] if self.closed_suffix else []), *children)
+            return (self.name, self.name + LOG_SUFFIX, *self.child_names)
+        return (*table_names(self.name, [self.closed_suffix] if self.closed_suffix else []), *self.child_names)
+
+    @property
+    def child_names(self) -> tuple[str, ...]:
+        """The names of its child tables (S40)."""
+        return tuple(child_name(self.name, path) for path in self.child_tables)
 
     @property
     def closed_suffix(self) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
@@ -498,7 +499,8 @@ def commit_table(
         run_id=load_plan.run_id,
     )
     actions = frozenset(action for action, count in load_plan.row_counts.items() if count)
-    versions = ChangedVersions(load_plan.stored_versions, load_plan.changed_rows, actions)
+    changed_rows = _with_broadcast(load_plan.changed_rows, load_plan)
+    versions = ChangedVersions(load_plan.stored_versions, changed_rows, actions)
     commit = write_child_tables(warehouse, load_plan.dimension, load_plan.children, versions, commit, last)
     if load_plan.has_actions:
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
@@ -508,6 +510,15 @@ def commit_table(
     rows = pluralize(sum(load_plan.row_counts.values()), "row")
     progress(f"{name}: wrote commit {commit.number} ({rows})")
     return done
+
+
+def _with_broadcast(changed_rows: DataFrame, load_plan: LoadPlan) -> DataFrame:
+    """Return the changed rows with the hint to broadcast them, if they are few.
+
+    Spark estimates their size by the join that computed them, and would shuffle the table to look them up in it.
+    """
+    columns = len(dimension_schema(load_plan.dimension))
+    return with_broadcast(changed_rows, sum(load_plan.row_counts.values()) + 1, columns)
 
 
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
@@ -520,9 +531,7 @@ def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCo
         member = unknown_member(warehouse, load_plan.dimension).withColumn(ACTION, F.lit(action))
         changed_rows = changed_rows.unionByName(member, allowMissingColumns=True)
         actions, commit = {*actions, action}, replace(commit, reserved_member=True)
-    # Spark estimates their size by the join that computed them, and would shuffle the table to look them up in it.
-    columns = len(dimension_schema(load_plan.dimension))
-    changed_rows = with_broadcast(changed_rows, sum(load_plan.row_counts.values()) + 1, columns)
+    changed_rows = _with_broadcast(changed_rows, load_plan)
     last, history = load_plan.dimension_commit, load_plan.history_commit
     if load_plan.dimension.history_table:
         return write_versions(warehouse, table, changed_rows, actions, load_plan.dimension, commit, last, history)

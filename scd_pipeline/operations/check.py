@@ -315,6 +315,7 @@ def _check_audit(tables: _Tables, dimension: Dimension, rows: DataFrame) -> list
 
 def _check_child_tables(warehouse: Warehouse, dimension: Dimension, newest: TableVersion) -> list[CheckResult]:
     name, check = dimension.name, CHILD_TABLES_HAVE_ALL_ELEMENTS
+    dimension = as_stored(dimension, stored_declaration(warehouse, name))
     children = stored_children(warehouse, dimension, newest.commit)
     errors = [error for child in children if (error := history_error(newest.commit, child.commit)) is not None]
     differences = child_differences(dimension, children, newest.rows)
@@ -382,10 +383,9 @@ def _unused_tables(warehouse: Warehouse, dimension: Dimension) -> list[str]:
     They are the key list that an earlier release created, which a view of the audit has replaced, and child tables that
     are not declared any more.
     """
-    name, declared = dimension.name, {each.casefold() for each in dimension.table_names}
+    name, declared = dimension.name, {each.casefold() for each in dimension.child_names}
     listed = warehouse.tables() if warehouse.is_listed else []
-    children = [each for each in listed if is_child_name(each.casefold(), name.casefold())]
-    undeclared = [each for each in children if each.casefold() not in declared]
+    undeclared = [each for each in listed if is_child_name(each, name) and each.casefold() not in declared]
     keys = warehouse.table(name + KEYS_SUFFIX)
     unused = [keys] if FORMAT in keys.properties() else []
     unused += [table for table in map(warehouse.table, undeclared) if table.properties().get(CHILD_OF) == name]

@@ -32,12 +32,13 @@ from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.history_table import AllVersions, closed_marks, newest_versions
 from scd_pipeline.delta.schema import (
     FORMAT,
+    as_stored,
     declared_columns,
     foreign_table_error,
     require_same_declaration,
     with_stored_attributes,
 )
-from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
@@ -199,7 +200,8 @@ def repair_child_tables(
         newest = newest_versions(warehouse, dimension.name)
         if newest is None:
             return repaired
-        damaged = _damaged_children(warehouse, dimension, newest)
+        stored = as_stored(dimension, stored_declaration(warehouse, dimension.name))
+        damaged = _damaged_children(warehouse, stored, newest)
         names = tuple(child.table.name for child in damaged)
         if dry_run or not damaged:
             return replace(repaired, child_tables=names)
@@ -207,7 +209,7 @@ def repair_child_tables(
         commit = replace(repeat_of(warehouse, dimension.name, last, run_id), repairs=True)
         unchanged = newest.rows.limit(0).withColumn(ACTION, F.lit(OPEN))
         versions = ChangedVersions(newest.rows, unchanged, frozenset())
-        commit = write_child_tables(warehouse, dimension, damaged, versions, commit, last)
+        commit = write_child_tables(warehouse, stored, damaged, versions, commit, last)
         done = warehouse.writable(dimension.name).commit_empty(commit)
         return replace(repaired, commit=done, table_version=done.table_version, child_tables=names)
 

@@ -9,7 +9,6 @@ from functools import partial
 
 from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import DeclaredTable, Dimension, Fact
-from scd_pipeline.declaration.child_tables import child_tables
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX
 from scd_pipeline.deliveries.accept import pending_deliveries
@@ -237,6 +236,7 @@ def _table_status(
     commit = warehouse.table(dimension.name).last_commit_or_zero()
     names = [dimension.name + dimension.closed_suffix] if dimension.closed_suffix else []
     histories = [warehouse.table(name).last_commit_or_zero() for name in names]
+    children = [warehouse.table(name).last_commit_or_zero() for name in dimension.child_names]
     pinned, errors = _pinned(warehouse, fact)
     errors = [*missing, *errors]
     log = read_log(warehouse, dimension)
@@ -246,7 +246,6 @@ def _table_status(
     # A commit without batches, as maintenance creates them, brings nothing to apply.
     commits = log.table.commits_since(behind) if log.commit.number > behind else []
     with_batches = [c.number for c in commits if c.batches]
-    children = [warehouse.table(child.name).last_commit_or_zero() for child in child_tables(dimension)]
     downstream = [commit, *histories, *children, *([audit] if audit else [])]
     errors += damage(log.commit, downstream)
     errors += [error for last in histories if (error := history_error(commit, last)) is not None]

@@ -105,6 +105,12 @@ def test_dimensions_and_facts_have_groups_of_their_own() -> None:
         assert {spec.group_name for spec in table_assets(table).specs} == {group}
 
 
+def test_the_table_lists_its_child_tables() -> None:
+    source, labels = Source("crm", snapshot="{date}.json"), Attribute(2, "array<struct<name:string>>")
+    assets = table_assets(Dimension("dim_customer", "id", {"labels": labels}, source, child_tables="labels"))
+    assert assets.metadata_by_key[dg.AssetKey("dim_customer")]["child_tables"] == "dim_customer__labels"
+
+
 def test_the_table_links_to_its_product_card() -> None:
     source, card = Source("s", snapshot="x_{date}.csv"), "https://wiki.example.com/customers"
     assets = table_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, product_card=card))

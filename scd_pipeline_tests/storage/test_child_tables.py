@@ -14,13 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import Pipeline, queries
-from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Mirror, Snapshot, Source
 from scd_pipeline.declaration.child_tables import child_tables
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.child_tables import child_properties
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, SetupError
-from scd_pipeline.load.run import ingest_and_apply, plan
+from scd_pipeline.load.run import ingest_and_apply, load, plan
 from scd_pipeline.operations.archive import archive
 from scd_pipeline.operations.check import check_table
 from scd_pipeline.operations.maintenance import maintain
@@ -42,9 +42,9 @@ ELEMENTS = """
 
 @pytest.fixture(scope="module")
 def loaded_folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with `FIRST`."""
+    """A warehouse with `FIRST`, and an audit, without which a check fails."""
     folder = tmp_path_factory.mktemp("loaded") / "warehouse"
-    ingest_and_apply(Warehouse(spark, folder), ISSUE, [FIRST])
+    load(Warehouse(spark, folder), ISSUE, [FIRST])
     return folder
 
 
@@ -286,7 +286,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {"history table": {"history_table": True}, 
 def test_a_version_has_its_elements_whichever_table_has_it(spark: SparkSession, warehouse: Path, layout: str) -> None:
     dimension = replace(ISSUE, **LAYOUTS[layout])
     opened = Warehouse(spark, warehouse)
-    ingest_and_apply(opened, dimension, [FIRST])
+    load(opened, dimension, [FIRST])
     deliveries, expected = CHANGES["a late version"]
     ingest_and_apply(opened, dimension, deliveries[:1])
     if layout == "archive":
@@ -338,7 +338,7 @@ def test_a_dropped_child_table_is_reported_and_rebuilt(loaded: Warehouse) -> Non
 @pytest.mark.rule("S40", "S17")
 def test_a_changed_child_table_is_reported_and_repaired(loaded: Warehouse) -> None:
     loaded.spark.sql(f"DELETE FROM {loaded.table(CHILDREN[0]).identifier} WHERE text = 'why'").collect()
-    foreign, missing = violations(loaded)
+    missing, foreign = violations(loaded)
     assert foreign.startswith("dim_issue: no_foreign_commits: failed (1)")
     assert missing.startswith("dim_issue: child_tables_have_all_elements: failed (1): dim_issue__comments ")
     with pytest.raises(ForeignCommitError) as caught:
@@ -368,6 +368,29 @@ def test_maintenance_rolls_back_what_a_killed_load_has_left(
     assert marks == {name: loaded.table(name).last_commit().number for name in CHILDREN}
     assert_same_rows(ELEMENTS, elements(loaded))
     assert violations(loaded) == []
+
+
+@pytest.mark.slow(60)
+@pytest.mark.rule("S40", "S36")
+def test_a_mirrored_array_has_a_child_table_once_it_is_delivered(spark: SparkSession, warehouse: Path) -> None:
+    """In a table without windows, whose deleted rows are removed, as a landing table is."""
+    source = Source("github", Snapshot())
+    mirrored = Dimension("issue", "id", "mirror", source, mirror=Mirror(scd=1), deleted_rows="remove")
+    mirrored = replace(mirrored, child_tables=["labels"])
+    opened = Warehouse(spark, warehouse)
+    names = {"2024-01-01": [], "2024-02-01": ["bug", "slow"], "2024-03-01": ["bug"]}
+    for day, labels in names.items():
+        row = {"id": "a", "title": day, **({"labels": [{"name": label} for label in labels]} if labels else {})}
+        delivery = Delivery("github", day, channel="snapshot", at=datetime.fromisoformat(day), frame=[row])
+        ingest_and_apply(opened, mirrored, [delivery])
+        table = opened.table("issue__labels")
+        stored = [row["name"] for row in table.read().orderBy("labels_position").collect()] if labels else []
+        assert (stored, table.exists()) == (labels, bool(labels))
+    (result,) = check_table(opened, mirrored, ["child_tables_have_all_elements"])
+    assert result.passed
+    opened.spark.sql(f"DELETE FROM {opened.table('issue__labels').identifier}").collect()
+    (result,) = check_table(opened, mirrored, ["child_tables_have_all_elements"])
+    assert result.count == 1
 
 
 @pytest.mark.slow
