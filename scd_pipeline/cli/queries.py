@@ -17,7 +17,7 @@ from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.cli.spark_errors import query_errors
 from scd_pipeline.declaration import Declarations, Snapshot, read_declarations
-from scd_pipeline.declaration.fact import as_dimension
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.instants import to_instant

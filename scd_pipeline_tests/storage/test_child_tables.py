@@ -20,6 +20,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.child_tables import child_properties
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, SetupError
+from scd_pipeline.history.child_rows import child_rows
 from scd_pipeline.load.run import ingest_and_apply, load, plan
 from scd_pipeline.operations.archive import archive
 from scd_pipeline.operations.check import check_table
@@ -102,6 +103,35 @@ def test_each_element_is_a_row_with_the_keys_of_its_version_and_its_parent(loade
         }
     ]
     assert {row["comments_key"] for row in comments if row["issue_key"] == key} == {f"{key}.0", f"{key}.1"}
+
+
+NULLABLE = "array<struct<b:array<struct<`c-d`:int>>,m:map<int,int>>>"
+
+
+@pytest.mark.rule("S40")
+def test_an_element_that_is_null_has_a_row_and_an_array_that_is_null_has_none(spark: SparkSession) -> None:
+    """On the second level too, and whatever the names of the fields."""
+    first, second = child_tables(
+        replace(
+            ISSUE,
+            attributes={"title": 2, "comments": Attribute(2, NULLABLE)},
+            child_tables=["comments", "comments.b"],
+        )
+    )
+    rows = [
+        (1, [None, {"b": None, "m": {1: 2}}, {"b": [None, {"c-d": 3}], "m": None}]),
+        (2, None),
+    ]
+    versions = spark.createDataFrame(rows, f"issue_key bigint, comments {NULLABLE}")
+    assert [tuple(row) for row in child_rows(versions, first).collect()] == [
+        (1, "1.0", 0, None),
+        (1, "1.1", 1, {1: 2}),
+        (1, "1.2", 2, None),
+    ]
+    assert [tuple(row) for row in child_rows(versions, second).collect()] == [
+        (1, "1.2", "1.2.0", 0, None),
+        (1, "1.2", "1.2.1", 1, 3),
+    ]
 
 
 @requirement("D39")
