@@ -434,10 +434,10 @@ def test_an_upsert_writes_the_rows_that_change_in_one_commit(opened: Warehouse) 
     assert_stored(
         opened,
         """
-        | id | name | deleted | load_run_id         |
-        | 1  | Ann  | false   | api/feed/2024-01-02 |
-        | 3  | Cy   | NULL    | api/feed/2024-01-01 |
-        | 4  | Di   | NULL    | api/feed/2024-01-02 |
+        | id | name | deleted | last_updated |
+        | 1  | Ann  | false   | 2024-01-02   |
+        | 3  | Cy   | NULL    | 2024-01-01   |
+        | 4  | Di   | NULL    | 2024-01-02   |
         """,
     )
 
