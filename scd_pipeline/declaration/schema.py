@@ -139,7 +139,7 @@ def _landing_table() -> Schema:
     sections = {
         "primary_key": _TYPED_NAMES,
         "merge_key": _TYPED_NAMES,
-        "dedup_sort": {**order, "minProperties": 1, "maxProperties": 1},
+        "dedup_sort": order,
         "columns": _TYPED_NAMES,
         "mirror": _section(options.LANDING_MIRROR, sections={"former_names": former_names}),
         "sources": _by_name("source"),
