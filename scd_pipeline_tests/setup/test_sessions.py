@@ -21,7 +21,7 @@ from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.exit_codes import ExitCode
 from scd_pipeline.spark import launch, session
-from scd_pipeline.spark.configuration import spark_conf
+from scd_pipeline.spark.configuration import s3_settings, spark_conf
 from scd_pipeline.spark.installation import Installation
 from scd_pipeline.spark.remote import redacted_address
 
@@ -244,11 +244,12 @@ def test_a_session_connects_to_a_server_or_uses_the_installation(
     monkeypatch.setattr(session, "spark_conf", lambda **options: options)
     monkeypatch.setattr(session, "local_spark", embedded)
     monkeypatch.setattr(session, "find_installation", lambda environment: installed)
-    environment = Environment.from_env({"SCD_HOME": str(tmp_path)})
+    environment = Environment.from_env({"SCD_HOME": str(tmp_path), "AWS_REGION": "eu-west-1"})
     assert session.open_spark("sc://server", environment) == "sc://server"
     (conf,), options = session.open_spark("", environment, quick=True, extra={"a": "b"})
     scratch = tmp_path / "spark-warehouse"
-    assert conf == {"jars": ("installed.jar",), "warehouse": scratch, "quick": True, "extra": {"a": "b"}}
+    extra = {**s3_settings({"AWS_REGION": "eu-west-1"}), "a": "b"}
+    assert conf == {"jars": ("installed.jar",), "warehouse": scratch, "quick": True, "extra": extra}
     assert options == {"java_home": tmp_path}
     (conf,), _ = session.open_spark("", environment, installation=passed)
     assert conf["jars"] == ("passed.jar",)
