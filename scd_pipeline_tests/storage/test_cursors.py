@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,18 @@ VERSIONS = """
 | 3  | c    | 2024-01-02 12:00:00 | 1       |
 """
 """The history after both pages."""
+
+SCRIPT = """
+import os, signal, sys
+from scd_pipeline import Pipeline
+from scd_pipeline.load import run as loading
+from scd_pipeline.spark import session
+from scd_pipeline_tests.storage.test_cursors import EVENT, FIRST
+
+loading.commit_table = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
+Pipeline(sys.argv[2], spark=session.connect_spark(sys.argv[1])).load(EVENT, FIRST)
+"""
+"""The log has the batch and the state of its cursor, and the dimension does not exist yet."""
 
 
 def page(*rows: str) -> list[dict[str, str]]:
@@ -248,3 +263,18 @@ def test_a_cursor_that_is_declared_later_continues_the_numbers_of_the_deliveries
     pipeline.load(before, FIRST, name=1)
     pipeline.load(EVENT, SECOND)
     assert counts(pipeline) == [("1", 2), ("2", 3)]
+
+
+@requirement("D12")
+@pytest.mark.slow(40)
+@pytest.mark.rule("S17", "S39")
+def test_a_cursor_continues_after_a_real_killed_process(remote: str, spark: SparkSession, warehouse: Path) -> None:
+    if not remote:
+        pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
+    arguments = [sys.executable, "-c", SCRIPT, remote, str(warehouse)]
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    pipeline = Pipeline(warehouse, spark=spark)
+    pipeline.load(EVENT, SECOND)
+    assert counts(pipeline) == [("1", 2), ("2", 1)]
+    assert_same_rows(VERSIONS, versions(pipeline))
