@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scd_pipeline.declaration import Dimension, parse_declarations
 from scd_pipeline_tests.semantics.specification import Case, DeliveredBatch, DeliveryTable, declare, feed, snapshots
 
 
@@ -99,28 +100,52 @@ class History:
         """The deliveries in order of arrival."""
         return self.case.batches
 
-    def table(self, outcome: Outcome) -> str:
-        """Return the rows of an outcome."""
-        return outcome.table or self.case.becomes
+    @property
+    def declaration(self) -> str:
+        """The declaration of the dimension in YAML."""
+        return self.case.declaration.text
+
+    @property
+    def becomes(self) -> str:
+        """The rows of this package."""
+        return self.case.becomes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Merge:
-    """Deliveries in order of arrival that change a table without a history, and the rows of other tools."""
+    """Deliveries in order of arrival with the rows that a landing table has, and those of other tools."""
 
     title: str
     text: str
+    declaration: str
     deliveries: DeliveryTable
+    becomes: str
     outcomes: tuple[Outcome, ...]
+
+    def __init__(
+        self,
+        title: str,
+        text: str,
+        declaration: str,
+        deliveries: DeliveryTable,
+        outcomes: tuple[Outcome, ...],
+        *,
+        becomes: str,
+    ) -> None:
+        fields = {"title": title, "text": text, "declaration": declaration, "deliveries": deliveries}
+        for name, value in {**fields, "outcomes": outcomes, "becomes": inspect.cleandoc(becomes)}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def dimension(self) -> Dimension:
+        """The landing table as a dimension of its rows."""
+        (table,) = parse_declarations(inspect.cleandoc(self.declaration)).landing_tables
+        return table.as_dimension()
 
     @property
     def batches(self) -> tuple[DeliveredBatch, ...]:
         """The deliveries in order of arrival."""
-        return tuple(self.deliveries.batches(PERSON.dimension))
-
-    def table(self, outcome: Outcome) -> str:
-        """Return the rows of an outcome."""
-        return outcome.table
+        return tuple(self.deliveries.batches(self.dimension))
 
 
 PERSON = declare(
@@ -790,10 +815,45 @@ HISTORIES = (
     ),
 )
 
+BY_KEY = """
+    landing_table: raw_person
+    disposition: merge
+    primary_key: {id: int}
+    columns: [city]
+    sources: {crm: {feed: {}}}
+"""
+
+BY_DAY = """
+    landing_table: raw_day
+    disposition: merge
+    merge_key: day
+    columns: {id: int}
+    sources: {crm: {snapshot: {}}}
+"""
+
+BY_FLAG = """
+    landing_table: raw_member
+    disposition: merge
+    primary_key: {id: int}
+    hard_delete: deleted
+    columns: {city: string, deleted: boolean}
+    sources: {crm: {feed: {}}}
+"""
+
+BY_ORDER = """
+    landing_table: raw_event
+    disposition: merge
+    primary_key: {id: int}
+    dedup_sort: {seq: desc}
+    columns: {city: string, seq: int}
+    sources: {crm: {feed: {}}}
+"""
+
 MERGES = (
     Merge(
         "Rows of a primary key",
         "A row with a stored key replaces it, another one is inserted.",
+        BY_KEY,
         feed(
             """
             | delivery | at         | id | city |
@@ -803,23 +863,19 @@ MERGES = (
             | 2        | 2024-02-01 | 3  | Linz |
             """
         ),
-        (
-            Outcome(
-                DELETE_INSERT,
-                UPSERT,
-                table="""
-                | id | city |
-                | 1  | Bonn |
-                | 2  | Graz |
-                | 3  | Linz |
-                """,
-            ),
-        ),
+        (Outcome(DELETE_INSERT, UPSERT),),
+        becomes="""
+        | id | city |
+        | 1  | Bonn |
+        | 2  | Graz |
+        | 3  | Linz |
+        """,
     ),
     Merge(
         "Rows of a merge key",
         "A delivery replaces the rows of its days. The third one is delivered twice.",
-        feed(
+        BY_DAY,
+        snapshots(
             """
             | delivery | at         | id | day |
             | 1        | 2024-01-01 | 1  | mon |
@@ -829,20 +885,17 @@ MERGES = (
             | 4        | 2024-01-03 | 4  | mon |
             """
         ),
-        (
-            Outcome(
-                DELETE_INSERT_BY_DAY,
-                table="""
-                | id | day |
-                | 3  | tue |
-                | 4  | mon |
-                """,
-            ),
-        ),
+        (Outcome(DELETE_INSERT_BY_DAY),),
+        becomes="""
+        | id | day |
+        | 3  | tue |
+        | 4  | mon |
+        """,
     ),
     Merge(
         "Hard deletes",
         "The column `deleted` is the `hard_delete`. The key 9 is deleted, but was never stored.",
+        BY_FLAG,
         feed(
             """
             | delivery | at         | id | city | deleted |
@@ -854,13 +907,7 @@ MERGES = (
             """
         ),
         (
-            Outcome(
-                DELETE_INSERT_FLAGGED,
-                table="""
-                | id | city | deleted |
-                | 1  | Graz | NULL    |
-                """,
-            ),
+            Outcome(DELETE_INSERT_FLAGGED),
             Outcome(
                 UPSERT_FLAGGED,
                 table="""
@@ -868,18 +915,25 @@ MERGES = (
                 | 1  | Graz | NULL    |
                 | 9  | NULL | true    |
                 """,
+                rule="S38",
                 note="The delete of a key that is not stored is inserted as a row.",
             ),
         ),
+        becomes="""
+        | id | city | deleted |
+        | 1  | Graz | NULL    |
+        """,
     ),
     Merge(
-        "Two rows of a key in the first delivery",
-        "Nothing orders the rows.",
+        "Two rows of a new key",
+        "Nothing orders the rows of key 1. Their delivery is rejected here.",
+        BY_KEY,
         feed(
             """
             | delivery | at         | id | city |
-            | 1        | 2024-01-01 | 1  | Bonn |
-            | 1        | 2024-01-01 | 1  | Graz |
+            | 1        | 2024-01-01 | 2  | Kiel |
+            | 2        | 2024-02-01 | 1  | Bonn |
+            | 2        | 2024-02-01 | 1  | Graz |
             """
         ),
         (
@@ -888,7 +942,9 @@ MERGES = (
                 table="""
                 | id | city |
                 | 1  | Bonn |
+                | 2  | Kiel |
                 """,
+                rule="S5",
                 note="One of the rows is stored.",
             ),
             Outcome(
@@ -897,14 +953,21 @@ MERGES = (
                 | id | city |
                 | 1  | Bonn |
                 | 1  | Graz |
+                | 2  | Kiel |
                 """,
+                rule="S5",
                 note="Both rows are stored, so that the primary key is not unique.",
             ),
         ),
+        becomes="""
+        | id | city |
+        | 2  | Kiel |
+        """,
     ),
     Merge(
         "Two rows of a stored key",
-        "The key is stored already. Nothing orders the rows.",
+        "Nothing orders the rows of the second delivery. It is rejected here.",
+        BY_KEY,
         feed(
             """
             | delivery | at         | id | city |
@@ -920,22 +983,20 @@ MERGES = (
                 | id | city |
                 | 1  | Bonn |
                 """,
+                rule="S5",
                 note="One of the rows is stored.",
             ),
-            Outcome(
-                UPSERT,
-                table="""
-                | id | city |
-                | 1  | Wien |
-                """,
-                note="The load fails.",
-                failed=(2,),
-            ),
+            Outcome(UPSERT, note="The load fails.", failed=(2,)),
         ),
+        becomes="""
+        | id | city |
+        | 1  | Wien |
+        """,
     ),
     Merge(
-        "Two rows of a key in order",
+        "Rows of a key in an order",
         "The row with the highest `seq` remains.",
+        BY_ORDER,
         feed(
             """
             | delivery | at         | id | city | seq |
@@ -944,24 +1005,21 @@ MERGES = (
             | 1        | 2024-01-01 | 1  | Graz | 2   |
             """
         ),
-        (
-            Outcome(
-                DELETE_INSERT_SORTED,
-                table="""
-                | id | city | seq |
-                | 1  | Wien | 3   |
-                """,
-            ),
-        ),
+        (Outcome(DELETE_INSERT_SORTED),),
+        becomes="""
+        | id | city | seq |
+        | 1  | Wien | 3   |
+        """,
     ),
     Merge(
-        "A late delivery",
-        "The row of January arrives after that of February.",
+        "A late row",
+        "The delivery of January arrives after that of February.",
+        BY_KEY,
         feed(
             """
-            | delivery | at         | id | city | updated_at |
-            | 2        | 2024-02-01 | 1  | Graz | 2024-02-01 |
-            | 1        | 2024-01-01 | 1  | Bonn | 2024-01-01 |
+            | delivery | at         | id | city |
+            | 2        | 2024-02-01 | 1  | Graz |
+            | 1        | 2024-01-01 | 1  | Bonn |
             """
         ),
         (
@@ -969,11 +1027,16 @@ MERGES = (
                 DELETE_INSERT,
                 UPSERT,
                 table="""
-                | id | city | updated_at |
-                | 1  | Bonn | 2024-01-01 |
+                | id | city |
+                | 1  | Bonn |
                 """,
+                rule="S14",
                 note="The row that arrives last is stored.",
             ),
         ),
+        becomes="""
+        | id | city |
+        | 1  | Graz |
+        """,
     ),
 )

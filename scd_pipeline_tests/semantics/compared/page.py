@@ -14,6 +14,8 @@ from scd_pipeline_tests.semantics.compared.peers import RUNS
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "coming-from" / "compared.md"
 
+ALL = (*HISTORIES, *MERGES)
+
 _INTRODUCTION = """
 # Compared with dlt and dbt snapshots
 
@@ -27,22 +29,14 @@ Deliveries arrive in the order of their lines, and each one is a load. `no row` 
 column that a delivery does not have, and `1..24` a row for each number. `at` is the time of the delivery. dlt gets it
 as `boundary_timestamp`. dbt stores `updated_at` or the time of the run; this page has the time of the delivery in place
 of that of its run. All rows have the names of this package, and OPEN is an open end. The [options](#options) of the
-tools are at the end.
-"""
-
-_MERGES = """
-## Merge strategies of dlt
-
-Tables without a history, whose rows each delivery changes in place. `scd_pipeline` maintains no such tables; these are
-the rows of dlt, for comparison with other ways to load them.
+tools are at the end. Where dlt has `delete-insert` or `upsert`, this package has a landing table.
 """
 
 
 def render_page() -> str:
     """Return the text of the page."""
     parts = [_INTRODUCTION.strip().format(versions=_versions()), _summary()]
-    parts += [text for history in HISTORIES for text in _history(history)]
-    parts += [_MERGES.strip(), *(text for merge in MERGES for text in _merge(merge))]
+    parts += [text for history in ALL for text in _history(history)]
     return "\n\n".join([*parts, "## Options", _options(), *_declarations()]) + "\n"
 
 
@@ -56,20 +50,16 @@ def _versions() -> str:
 
 def _summary() -> str:
     lines = ["| history | equal rows | other rows | rule |", "| --- | --- | --- | --- |"]
-    for history in HISTORIES:
+    for history in ALL:
         equal, other = (_names(each for each in history.outcomes if bool(each.table) is has) for has in (False, True))
         rules = dict.fromkeys(_link(each.rule) for each in history.outcomes if each.rule)
         lines.append(f"| [{history.title}](#{_anchor(history.title)}) | {equal} | {other} | {', '.join(rules)} |")
     return "\n".join(lines)
 
 
-def _history(history: History) -> list[str]:
-    tables = f"-- deliveries\n{history.deliveries.table}\n\n-- rows\n{history.case.becomes}"
+def _history(history: History | Merge) -> list[str]:
+    tables = f"-- deliveries\n{history.deliveries.table}\n\n-- rows\n{history.becomes}"
     return [f"## {history.title}", history.text, _block(tables), *_outcomes(history)]
-
-
-def _merge(merge: Merge) -> list[str]:
-    return [f"### {merge.title}", merge.text, _block(f"-- deliveries\n{merge.deliveries.table}"), *_outcomes(merge)]
 
 
 def _outcomes(history: History | Merge) -> list[str]:
@@ -101,10 +91,10 @@ def _text(value: object) -> str:
 def _declarations() -> list[str]:
     """Return the declarations of this package with the histories that they load."""
     parts = []
-    for declaration in dict.fromkeys(history.case.declaration for history in HISTORIES):
-        titles = [history.title for history in HISTORIES if history.case.declaration is declaration]
+    for declaration in dict.fromkeys(history.declaration for history in ALL):
+        titles = [history.title for history in ALL if history.declaration == declaration]
         links = ", ".join(f"[{title}](#{_anchor(title)})" for title in titles)
-        parts += [f"{links}:", f"```yaml\n{inspect.cleandoc(declaration.text)}\n```"]
+        parts += [f"{links}:", f"```yaml\n{inspect.cleandoc(declaration)}\n```"]
     return ["The declarations here, with the histories that they load:", *parts]
 
 

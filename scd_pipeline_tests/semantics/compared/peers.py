@@ -69,7 +69,7 @@ def differences(program: str, folder: Path) -> list[str]:
 
 def difference(run: Run, rows: Sequence[Mapping[str, str | None]], failed: Sequence[int]) -> str:
     """Return how the result of a run differs from the expected one; empty if it does not."""
-    table = run.history.table(run.outcome)
+    table = run.outcome.table or run.history.becomes
     lines = [same_rows(expected(table), list(map(_parsed, rows)), header(table))]
     lines += [f"failed deliveries: {list(failed)}"] if tuple(failed) != run.outcome.failed else []
     text = "\n".join(filter(None, lines))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline_tests.semantics.compared.histories import HISTORIES
+from scd_pipeline_tests.semantics.compared.histories import HISTORIES, MERGES, Merge
+from scd_pipeline_tests.semantics.engine import OwnTables
 from scd_pipeline_tests.semantics.specification import ORACLE, Case
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 CASES = {history.title: history.case for history in HISTORIES}
 
@@ -16,3 +18,10 @@ CASES = {history.title: history.case for history in HISTORIES}
 )
 def test_the_rows_of_a_history(case: Case, side: str, request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(f"check_{side}")(case)
+
+
+@pytest.mark.slow(12)
+@pytest.mark.parametrize("merge", MERGES, ids=lambda merge: merge.title)
+def test_the_rows_of_a_landing_table(merge: Merge, own_tables: OwnTables) -> None:
+    own_tables.load(merge.dimension, merge.deliveries)
+    assert_same_rows(merge.becomes, own_tables.rows(merge.dimension))

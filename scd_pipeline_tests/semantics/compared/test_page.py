@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline_tests.semantics.compared.histories import CHECK, HISTORIES, History
-from scd_pipeline_tests.semantics.compared.page import PAGE, render_page
+from scd_pipeline_tests.semantics.compared.histories import CHECK, History, Merge
+from scd_pipeline_tests.semantics.compared.page import ALL, PAGE, render_page
 from scd_pipeline_tests.semantics.compared.peers import RUNS, difference
 from scd_pipeline_tests.semantics.rules import RULES
 from scd_pipeline_tests.semantics.specification import expected
@@ -16,9 +16,9 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == render_page(), f"{PAGE.name} is stale; run `make docs`"
 
 
-@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.title)
-def test_rows_of_another_tool_differ_by_a_rule_or_are_equal(history: History) -> None:
-    rows = history.case.becomes
+@pytest.mark.parametrize("history", ALL, ids=lambda history: history.title)
+def test_rows_of_another_tool_differ_by_a_rule_or_are_equal(history: History | Merge) -> None:
+    rows = history.becomes
     for outcome in history.outcomes:
         if outcome.table:
             assert outcome.rule in RULES and outcome.note
