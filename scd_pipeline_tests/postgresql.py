@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scd_pipeline.environment import Environment
-from scd_pipeline.spark.jars import find_drivers
+from scd_pipeline.spark.jars import POSTGRESQL_LOCK_FILE, find_optional_jars
 
 USER, PASSWORD = "loader", "pAsSwOrD-of-the-loader"
 _PACKAGES = ("usr/lib/postgresql/*", "usr/pgsql-*", "opt/homebrew/opt/postgresql*", "usr/local/opt/postgresql*")
@@ -36,7 +36,7 @@ def problem() -> str:
     """Return why the tests of databases are skipped; empty if they run."""
     if programs() is None:
         return "it is not installed; install the package postgresql"
-    if not find_drivers(Environment.from_env().cache_folder):
+    if not find_optional_jars(Environment.from_env().cache_folder, [POSTGRESQL_LOCK_FILE]):
         return "its JDBC driver is missing; run `scd setup --postgresql`"
     return ""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from scd_pipeline.errors import SetupError
@@ -59,14 +60,14 @@ def find_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[Path, ...]:
     return tuple(jar_path(folder, coordinates) for coordinates in checksums)
 
 
-def find_optional_jars(cache: Path) -> tuple[Path, ...]:
+def find_optional_jars(cache: Path, locks: Sequence[Path] = OPTIONAL_LOCK_FILES) -> tuple[Path, ...]:
     """Return the paths of the jars for S3 and for databases; none that were never downloaded.
 
     Raises:
         SetupError: A jar is missing or damaged.
     """
-    locks = [lock for lock in OPTIONAL_LOCK_FILES if jar_folder(cache, lock).is_dir()]
-    return tuple(jar for lock in locks for jar in find_jars(cache, lock))
+    downloaded = [lock for lock in locks if jar_folder(cache, lock).is_dir()]
+    return tuple(jar for lock in downloaded for jar in find_jars(cache, lock))
 
 
 def invalid_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[str, ...]:

@@ -99,10 +99,10 @@ def test_the_repository_is_that_of_the_option_or_of_the_environment(
 
 
 def test_the_driver_of_postgresql_is_verified_if_it_was_set_up(tmp_path: Path) -> None:
-    assert jars.find_drivers(tmp_path) == ()
+    assert jars.find_optional_jars(tmp_path) == ()
     jars.jar_folder(tmp_path, jars.POSTGRESQL_LOCK_FILE).mkdir(parents=True)
     with pytest.raises(SetupError) as error:
-        jars.find_drivers(tmp_path)
+        jars.find_optional_jars(tmp_path)
     assert (error.value.code, error.value.details) == ("JARS_MISSING", {"jars": "postgresql-42.7.14.jar"})
 
 
