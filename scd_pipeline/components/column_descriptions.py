@@ -24,7 +24,7 @@ _UNTRACKED = {
     "latest_in_version": "Type 1, untracked: a version has the latest value before its end",
 }
 _KEY = "Business key: identifies an entity in its sources."
-_ROW_KEY = "Business key: SHA-256 hash of the attributes of a row, which is an entity."
+_ROW_HASH = "Business key: SHA-256 hash of the attributes of a row, which is an entity."
 _SHARED = {
     c.CHANGE_REASON: "Reason of the change that opened this row, as delivered.",
     c.CHANGE_SOURCE: "Source of the change that opened this row.",
@@ -146,7 +146,7 @@ def fact_columns(fact: Fact) -> dict[str, str]:
 
 
 def _business_key(dimension: Dimension) -> Mapping[str, str]:
-    return {key.name: _ROW_KEY if key.derived else _KEY for key in dimension.business_key}
+    return {key.name: _ROW_HASH if key.derived else _KEY for key in dimension.business_key}
 
 
 def _generated(attribute: Attribute) -> dict[str, str]:
