@@ -22,6 +22,7 @@ from scd_pipeline.declaration import (
     parse,
 )
 from scd_pipeline.declaration.attribute import PREVIOUS
+from scd_pipeline.declaration.batch_values import invalid_placeholders
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 from scd_pipeline.declaration.names import is_column_name
 from scd_pipeline_tests.unit.test_yaml_files import LONG, SHORT
@@ -101,7 +102,7 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
         return Snapshot(**options, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_none", "retire"])))
     updates, nulls = draw(st.sampled_from([("full", "value"), ("partial", "value"), ("partial", "not_provided")]))
-    deletes = draw(MAYBE)
+    deletes = draw(MAYBE.filter(lambda text: not text or not invalid_placeholders(text)))
     ties = draw(st.sampled_from(["reject", "delete_wins"] if deletes else ["reject"]))
     return Feed(**options, deletes=deletes, updates=updates, nulls=nulls, ties=ties)
 
