@@ -215,7 +215,10 @@ class Dimension:
         """The business key, in which the hash of a row has the name that the hash of a version would have."""
         declared = (names.get(ROW_HASH) for names in (self.column_names, PROFILES[self.profile].column_names))
         name = next((each for each in declared if each), ROW_HASH)
-        return tuple(replace(column, name=name) if self.is_whole_row else column for column in self.business_key)
+        return tuple(
+            replace(column, name=name) if self.is_whole_row and column.derived else column
+            for column in self.business_key
+        )
 
     @property
     def is_whole_row(self) -> bool:

@@ -138,7 +138,7 @@ def conform(
     record = (
         mapping.line.alias(LINE),
         mapping.problem.alias(PROBLEM),
-        _row_order(channel, frame.columns).alias(ROW_ORDER),
+        _row_order(channel, has_order=_has_row_order(frame, channel, dimension)).alias(ROW_ORDER),
     )
     nulled = values.nulled.alias(NULLED)
     # The text of a row is computed where the row is known to be bad: it costs more than the rest. The columns go there
@@ -180,18 +180,21 @@ def batch_texts(batch: Batch, row_tag: str) -> dict[str, Column]:
     return {name: F.lit(text) for name, text in texts.items()}
 
 
-def _row_order(channel: Snapshot | Feed, columns: Sequence[str]) -> Column:
-    """Return the order by which the last one of tied rows decides; NULL if their order does not matter (S5).
+def _has_row_order(frame: DataFrame, channel: Snapshot | Feed, dimension: Dimension) -> bool:
+    """Return whether the rows have their order: for the tie rule, or because `dedup_sort` keeps the first row (S38).
 
-    `columns` has it without a tie rule if the first one of the rows remains that `dedup_sort` does not order (S38).
+    Only the latter asks Spark for the columns of the frame.
     """
-    match channel.ties:
-        case "last_row":
-            return F.col(ROW_ORDER)
-        case _ if ROW_ORDER in columns:
-            return F.struct(*[(-F.col(ROW_ORDER)[name]).alias(name) for name in ("block", "row")])
-        case _:
-            return F.lit(None).cast(ROW_ORDER_TYPE)
+    return channel.has_row_order or (dimension.is_deduplicated and ROW_ORDER in frame.columns)
+
+
+def _row_order(channel: Snapshot | Feed, *, has_order: bool) -> Column:
+    """Return the order by which the last one of tied rows decides; NULL if their order does not matter (S5)."""
+    if not has_order:
+        return F.lit(None).cast(ROW_ORDER_TYPE)
+    if channel.ties == "last_row":
+        return F.col(ROW_ORDER)
+    return F.struct(*[(-F.col(ROW_ORDER)[name]).alias(name) for name in ("block", "row")])
 
 
 # -- Values

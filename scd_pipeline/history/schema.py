@@ -37,23 +37,17 @@ def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     """Return name, Spark type and nullability of each column of a dimension, in order."""
     surrogate_key = (dimension.surrogate_key, "bigint", False)
     # Only the row of the unknown member has NULL here (S23): a row with NULL in its business key is a bad row (S26).
-    delivered, derived = (
-        [
-            (key.name, parse_type(key.type).ddl(), True)
-            for key in dimension.business_key
-            if (key.derived is not None) is is_derived
-        ]
-        for is_derived in (False, True)
-    )
+    keys = {key: (key.name, parse_type(key.type).ddl(), True) for key in dimension.business_key}
     attributes = [
         (name, ddl, True)
         for attribute, data_type in zip(dimension.attributes, attribute_types(dimension).values(), strict=True)
         for name, ddl in _attribute_columns(attribute, data_type.ddl())
     ]
     if dimension.landing is not None:  # the columns of the source are first, as readers expect of its copy
-        columns = [*delivered, *attributes, *derived, surrogate_key]
+        derived = [column for key, column in keys.items() if key.derived]
+        columns = [*(keys[key] for key in dimension.delivered_key), *attributes, *derived, surrogate_key]
     else:
-        columns = [surrogate_key, *delivered, *attributes]
+        columns = [surrogate_key, *keys.values(), *attributes]
     if dimension.has_windows:
         columns += [
             (EFFECTIVE_FROM, "timestamp", False),

@@ -106,12 +106,12 @@ def test_the_driver_of_postgresql_is_verified_if_it_was_set_up(tmp_path: Path) -
     assert (error.value.code, error.value.details) == ("JARS_MISSING", {"jars": "postgresql-42.7.14.jar"})
 
 
-@pytest.mark.parametrize("postgresql", [False, True])
-def test_the_driver_of_postgresql_is_downloaded_on_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql: bool
+@pytest.mark.parametrize("requested", [(), (jars.POSTGRESQL_LOCK_FILE,), jars.OPTIONAL_LOCK_FILES])
+def test_optional_jars_are_downloaded_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, requested: tuple[Path, ...]
 ) -> None:
     used: list[str] = []
     monkeypatch.setattr(download, "download_jars", lambda *_, lock, **__: used.append(lock.name))
     monkeypatch.setattr("scd_pipeline.spark.installation.find_jars", lambda cache: ())
-    install(Environment.from_env({"SCD_HOME": str(tmp_path)}), postgresql=postgresql)
-    assert used == ["jars.lock.json", *(["postgresql.lock.json"] if postgresql else [])]
+    install(Environment.from_env({"SCD_HOME": str(tmp_path)}), optional=requested)
+    assert used == ["jars.lock.json", *(lock.name for lock in requested)]
