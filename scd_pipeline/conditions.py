@@ -775,6 +775,35 @@ CONDITIONS: Mapping[str, Condition] = {
         "read it from YAML with read_declarations(path), or create it with Dimension(...), Fact(...) or "
         "LandingTable(...)",
     ),
+    "DISPOSITION_MISSING": Condition(
+        "the landing table does not exist; expected its first load to declare it",
+        "add disposition='append', 'replace' or 'merge'; or pass a declaration in place of the name",
+    ),
+    "LANDING_OPTIONS_CHANGED": Condition(
+        "the load would change {changes}; expected what the first load declared; nothing was written",
+        "omit {options}, or load into a table with another name",
+    ),
+    "DECLARED_TABLE": Condition(
+        "the table is declared with the source {source}; expected its declaration; nothing was written",
+        "pass its LandingTable, Dimension or Fact in place of the name, without options",
+    ),
+    "OPTIONS_OF_DECLARED_TABLE": Condition(
+        "{options} cannot be combined with a declaration; expected a declaration that contains them",
+        "declare them, or pass the name of a landing table",
+    ),
+    "NOT_DISPATCHED": Condition(
+        "rows of type {type} cannot be divided by {table}; expected a list of dicts with a column or a function, or a "
+        "Spark or pandas DataFrame or a pyarrow Table with a column",
+        "write it as table='type', or as table=lambda row: row['type']",
+    ),
+    "NOT_A_DISPATCHED_TABLE": Condition(
+        "{value} cannot be the name of a table; expected letters, digits and `_` for each row; nothing was written",
+        "derive the name with a function, such as table=lambda row: row['type'].replace('-', '_')",
+    ),
+    "TABLES_DIFFER_BY_CASE": Condition(
+        "{names} differ by case alone; expected names that differ without it; nothing was written",
+        "derive the name with a function, such as table=lambda row: row['type'].lower()",
+    ),
     "NOT_A_TIMED_TABLE": Condition(
         "{value} is not a timed table; expected a TimedTable",
         "read it from YAML with read_declarations(path).timed_tables, or create it with TimedTable(...)",

@@ -16,11 +16,13 @@ from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import Discovery, select
+from scd_pipeline.deliveries.dispatch import TableOfRow, rows_by_table
 from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import DeclarationWarning, LoadWarning, UsageError
 from scd_pipeline.instants import to_instant
+from scd_pipeline.load.landing_options import named_landing_table
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.log import read_log
 from scd_pipeline.load.retry import Retry
@@ -126,7 +128,7 @@ class Pipeline:
 
     def load(
         self,
-        table: DeclaredTable,
+        table: DeclaredTable | str,
         deliveries: Deliveries | None = None,
         *,
         name: str | int | date | None = None,
@@ -138,13 +140,14 @@ class Pipeline:
         run_id: str = "",
         retry: Retry | None = None,
         raise_on_rejection: bool = True,
+        **options: Any,
     ) -> LoadResult:
-        """Load deliveries into a dimension, with its audit, or into a fact.
+        """Load deliveries into a dimension, with its audit, into a fact or into a landing table.
 
         A load can be repeated: a delivery that was loaded before changes nothing.
 
         Args:
-            table: The declaration of the dimension or fact.
+            table: The declaration; or the name of a landing table that has all columns of its rows.
             deliveries: One Delivery or several; or the rows of one delivery as a Spark or pandas DataFrame, as a
                 pyarrow Table, as a list of dicts, or as the path of a file. By default all deliveries at the paths of
                 the declaration.
@@ -159,17 +162,21 @@ class Pipeline:
                 `Retry(attempts=8)`.
             raise_on_rejection: Raise if a delivery is rejected, after all others are loaded. Otherwise
                 `LoadResult.rejected` has the rejected ones.
+            options: The options of a landing table that is passed by its name: `disposition`, `primary_key`,
+                `merge_key`, `strategy`, `dedup_sort`, `hard_delete` and `columns`, as in LandingTable. The first load
+                declares them, and the table stores them; a later one may repeat them, and cannot change them.
 
         Returns:
             The outcome of each delivery, and the number of rows that were changed.
 
         Raises:
+            DeclarationError: The options are invalid; nothing was written.
             BatchRejected: A delivery breaks a rule, such as the retire guard; all others are loaded.
             SourceDataError: A delivery does not fit the declaration; nothing was written.
             LoadError: The tables are damaged, or another writer kept committing first.
             UsageError: An argument has a value that cannot be used; nothing was written.
         """
-        declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
+        declared, selected = self._select(table, options, deliveries, name, at, source, channel, revision, allow)
         if isinstance(declared, Dimension):
             _log_warnings(declared.warnings)
         text = _text("run_id", run_id)
@@ -191,9 +198,52 @@ class Pipeline:
             result.raise_if_rejected()
         return result
 
+    def load_each(
+        self,
+        rows: Rows,
+        *,
+        table: TableOfRow,
+        name: str | int | date | None = None,
+        at: Time | None = None,
+        revision: str | int | datetime | None = None,
+        allow: str | Collection[str] = (),
+        run_id: str = "",
+        retry: Retry | None = None,
+        raise_on_rejection: bool = True,
+        **options: Any,
+    ) -> dict[str, LoadResult]:
+        """Load rows of several kinds into a landing table for each kind.
+
+        The names of all tables are checked before the first one is loaded. Each table has a commit of its own.
+
+        Args:
+            rows: The rows of one delivery, as for `load`, without a path.
+            table: The column with the name of a row's table; or for a list of dicts, a function that returns it.
+            name, at, revision, allow, run_id, retry: As for `load`; the delivery has the same name in each table.
+            raise_on_rejection: Raise if the delivery of a table is rejected, after the rows of all others are loaded.
+            options: The options of all tables, as for `load`.
+
+        Returns:
+            The result of each load, by the name of the table.
+
+        Raises:
+            BatchRejected: The rows of a table break a rule.
+            ScdError: As `load`.
+        """
+        delivery: dict[str, Any] = {"name": name, "at": at, "revision": revision, "allow": allow}
+        described: dict[str, Any] = {**delivery, "run_id": run_id, "retry": retry, **options}
+        results = {
+            each: self.load(each, passed, raise_on_rejection=False, **described)
+            for each, passed in rows_by_table(rows, table).items()
+        }
+        for result in results.values():
+            if raise_on_rejection:
+                result.raise_if_rejected()
+        return results
+
     def plan(
         self,
-        table: DeclaredTable,
+        table: DeclaredTable | str,
         deliveries: Deliveries | None = None,
         *,
         name: str | int | date | None = None,
@@ -202,24 +252,32 @@ class Pipeline:
         channel: str | None = None,
         revision: str | int | datetime | None = None,
         allow: str | Collection[str] = (),
+        **options: Any,
     ) -> LoadPlan:
         """Compute what `load` would change, and write nothing; `LoadPlan.explain()` is a summary.
 
         Args:
-            table: The declaration of the dimension or fact.
+            table: As for `load`.
             deliveries: As for `load`.
-            name, at, source, channel, revision, allow: As for `load`.
+            name, at, source, channel, revision, allow, options: As for `load`.
 
         Raises:
             SourceDataError: A delivery does not fit the declaration.
             UsageError: An argument has a value that cannot be used.
         """
-        declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
+        declared, selected = self._select(table, options, deliveries, name, at, source, channel, revision, allow)
         return plan(self.warehouse, declared, selected.deliveries, warnings=selected.warnings)
 
-    def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[DeclaredTable, Discovery]:
+    def _select(
+        self, table: Any, options: Mapping[str, Any], deliveries: Any, *description: Any
+    ) -> tuple[DeclaredTable, Discovery]:
         """Return the declaration and the deliveries that the arguments of `load` and `plan` mean."""
-        declared = _require_declaration(table)
+        if isinstance(table, str) and is_table_name(table):
+            declared: DeclaredTable = named_landing_table(self.warehouse, table, options)
+        else:
+            declared = _require_declaration(table)
+            if options:
+                raise UsageError("OPTIONS_OF_DECLARED_TABLE", declared.name, options=join_names(options))
         return declared, _select(declared, deliveries, _Description(*description), self.warehouse)
 
     # Queries of one table

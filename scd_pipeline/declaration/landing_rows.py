@@ -29,6 +29,8 @@ class LandingRows:
     """What a landing table declares about the rows of a delivery, as its dimension has it.
 
     - `dedup_sort`: the column by which one of the rows of a primary key remains, and its order; None without one
+    - `options`: the options that the table stores, as JSON (`LandingTable.options`)
     """
 
     dedup_sort: tuple[str, SortOrder] | None = None
+    options: str = ""

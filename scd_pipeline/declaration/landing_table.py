@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -114,6 +115,20 @@ class LandingTable:
         """Whether a delivery is complete: it removes the stored rows that it omits, all or those of its merge keys."""
         return self.disposition == "replace" or bool(self.merge_key)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a load by the name of the table needs to know of its declaration, as JSON values."""
+        keys = (*self.primary_key, *self.merge_key)
+        return {
+            "disposition": self.disposition,
+            "strategy": self.strategy,
+            "primary_key": {column.name: column.type for column in self.primary_key},
+            "merge_key": {column.name: column.type for column in self.merge_key},
+            "dedup_sort": dict([self.dedup_sort]) if self.dedup_sort else None,
+            "hard_delete": self.hard_delete,
+            "columns": {name: kind for name, kind in self.columns if name not in {column.name for column in keys}},
+        }
+
     def as_dimension(self) -> Dimension:
         """Return a dimension whose entities are the table's rows, with the latest values only.
 
@@ -129,7 +144,7 @@ class LandingTable:
             surrogate_key=self.row_key,
             deleted_rows="remove",
             mirror=mirror,
-            landing=LandingRows(self.dedup_sort),
+            landing=LandingRows(self.dedup_sort, json.dumps(self.options, sort_keys=True)),
             owner=self.owner,
             description=self.description,
             group=self.group,

@@ -25,6 +25,7 @@ _ADDED_FIELDS = (
     "retired_at",
     "hash_names",
     "row_entity",
+    "landing",
 )
 """The fields that are stored only if they are not empty: they were added later."""
 
@@ -83,6 +84,7 @@ class StoredDeclaration:
         retired_at: The time since which no delivery provides an attribute, by the names of such attributes.
         hash_names: The names of renamed attributes in the hash of a version, by their present names.
         row_entity: "whole_row" or "row_version" if the entity is a row or a version of one (S37); otherwise empty.
+        landing: The options of a landing table, as JSON (S38); empty for any other table.
     """
 
     key: tuple[tuple[str, str], ...]
@@ -104,6 +106,7 @@ class StoredDeclaration:
     retired_at: Mapping[str, str] = field(default_factory=dict)
     hash_names: Mapping[str, str] = field(default_factory=dict)
     row_entity: str = ""
+    landing: str = ""
 
     @property
     def has_windows(self) -> bool:
@@ -172,6 +175,7 @@ class StoredDeclaration:
             retired_at={a.name: a.retired_at for a in dimension.attributes if a.retired_at},
             hash_names={a.name: a.hash_name for a in dimension.attributes if a.hash_name},
             row_entity=WHOLE_ROW if dimension.is_whole_row else "row_version" if dimension.row_version else "",
+            landing=dimension.landing.options if dimension.landing else "",
         )
 
     @classmethod

@@ -170,7 +170,7 @@ def pipeline(tmp_path: Any) -> Pipeline:
 
 ROWS = [{"id": "7", "city": "Rome"}]
 INVALID_CALLS: dict[str, Callable[[Pipeline], object]] = {
-    "NOT_A_DECLARATION": lambda pipeline: pipeline.load("dim_customer"),  # type: ignore[arg-type]
+    "NOT_A_DECLARATION": lambda pipeline: pipeline.load(5),  # type: ignore[arg-type]
     "NOT_DELIVERIES": lambda pipeline: pipeline.load(CUSTOMER, 5),  # type: ignore[arg-type]
     "DELIVERY_NOT_NAMED": lambda pipeline: pipeline.load(CUSTOMER, ROWS),
     "SOURCE_NOT_NAMED": lambda pipeline: pipeline.load(TWO_SOURCES, ROWS, at="2024-01-01"),
