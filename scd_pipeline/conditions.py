@@ -49,6 +49,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "append a statement with this or an earlier time that deletes all of these rows except one, or changes their "
         "keys; or correct the base or the log",
     ),
+    "LANDING_TABLE_KEY": Condition(
+        "several rows of the landing table have the business key {keys} at this time; expected one row per key",
+        "name more columns in `business_key`; or merge the landing table by the columns of the business key",
+    ),
     "NO_ROW_ORDER": Condition(
         "the rows of {input} have no fixed order; expected a fixed order, because the declared `ties` depend on it",
         "deliver one file, a pandas DataFrame or a pyarrow Table; or declare a `sequence` column in place of `ties`",

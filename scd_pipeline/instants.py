@@ -46,6 +46,11 @@ def _parse_iso(text: str) -> datetime | None:
         return None
 
 
+def time_name(time: datetime) -> str:
+    """Return a time as the name of a delivery: a date where it is one."""
+    return time.replace(tzinfo=None).isoformat().removesuffix("T00:00:00")
+
+
 def to_micros(time: datetime) -> int:
     """Return the microseconds since 1970-01-01 00:00 UTC."""
     return (to_utc(time) - _EPOCH) // timedelta(microseconds=1)

@@ -21,7 +21,7 @@ from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import DeclarationWarning, LoadWarning, UsageError
-from scd_pipeline.instants import to_instant
+from scd_pipeline.instants import time_name, to_instant
 from scd_pipeline.load.landing_options import named_landing_table
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.log import read_log
@@ -796,7 +796,7 @@ def _delivery(table: DeclaredTable, rows: Any, described: _Description, warehous
         raise UsageError("SOURCE_NOT_NAMED", table.name, sources=join_names(each.name for each in sources))
     return Delivery(
         sources[0].name if source is None else source,
-        name=_time_name(_time("at", at)) if name is None else name,
+        name=time_name(_time("at", at)) if name is None else name,
         channel=described.channel,
         at=at,
         revision=0 if described.revision is None else described.revision,
@@ -812,8 +812,3 @@ def _cursor_feed(table: DeclaredTable, described: _Description) -> Feed | None:
     names = [described.source] if described.source is not None else [each.name for each in sources]
     feeds = [each.feed for each in sources if [each.name] == names and described.channel in (None, "feed")]
     return next((feed for feed in feeds if feed is not None and feed.cursor is not None), None)
-
-
-def _time_name(time: datetime) -> str:
-    """Return a time as the name of a delivery: a date where it is one."""
-    return time.replace(tzinfo=None).isoformat().removesuffix("T00:00:00")

@@ -124,7 +124,7 @@ class Settings:
         return Warehouse(spark, self.warehouse_path, schema=schema, schemas=schemas, declared=declared)
 
     def declared_tables(self, requested: str | None = None) -> list[DeclaredTable]:
-        """Return the declared dimensions, and then the facts, that an argument names: all of them for None.
+        """Return the declared tables that an argument names, in the order of their loads: all of them for None.
 
         Args:
             requested: The name of a dimension or a fact, or a file or folder of declarations.

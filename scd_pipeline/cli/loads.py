@@ -103,6 +103,8 @@ def load(
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow, settings.environment.variables)
         for step, (item, available) in enumerate(selected, start=1):
+            if _reads_landing_table(item):  # which this command may have loaded
+                available = _select_deliveries([item], warehouse, names, allow, settings.environment.variables)[0][1]
             deliveries = available.deliveries
             with progress(f"loading {item.name}", step, len(selected)) as task:
                 task(f"{item.name}: {pluralize(len(deliveries), 'delivery')}")
@@ -256,6 +258,10 @@ def _partition_keys(item: DeclaredTable, deliveries: Sequence[Delivery]) -> list
     from scd_pipeline.deliveries.partitions import partition_key
 
     return [partition_key(delivery, as_dimension(item)) for delivery in deliveries]
+
+
+def _reads_landing_table(item: DeclaredTable) -> bool:
+    return any(source.landing_table is not None for source in as_dimension(item).sources)
 
 
 def _select_deliveries(

@@ -141,8 +141,8 @@ def _upstream(dimension: Dimension) -> list[dg.AssetDep]:
     """Return the assets that write what the sources read: in a run with them, the load is the step after theirs.
 
     Each asset of the step depends on them, as any of its assets may be selected alone. Their partitions are not those
-    of deliveries: each delivery may need any of them. A timed table is one of them, although its history is computed
-    from its base and its log: a run of its asset may append a statement to the log.
+    of deliveries: each delivery may need any of them. A landing table is one of them, and so is a timed table, although
+    its history is computed from its base and its log: a run of its asset may append a statement to the log.
     """
     keys = dict.fromkeys(key for source in dimension.sources for key in _upstream_keys(source))
     return [dg.AssetDep(key, partition_mapping=dg.AllPartitionMapping()) for key in keys]
@@ -150,4 +150,4 @@ def _upstream(dimension: Dimension) -> list[dg.AssetDep]:
 
 def _upstream_keys(source: Source) -> list[dg.AssetKey]:
     keys = [dg.AssetKey.from_user_string(key) for key in source.upstream]
-    return keys if source.timed_table is None else [*keys, dg.AssetKey(source.timed_table.name)]
+    return [*keys, *(dg.AssetKey(table.name) for table in source.stored_tables.values())]

@@ -98,10 +98,10 @@ def _attribute_options(attribute: Attribute) -> dict[str, Any]:
 
 
 def _source(source: Source) -> dict[str, Any]:
-    options = _changed_fields(source, excluded=("name", "snapshot", "feed", "columns", "timed_table"))
+    options = _changed_fields(source, excluded=("name", "snapshot", "feed", "columns", "timed_table", "landing_table"))
     channels: dict[str, Any] = {name: _channel(channel) for name, channel in source.channels}
-    if source.timed_table is not None:
-        channels = {"timed_table": source.timed_table.name}
+    if source.stored_tables:
+        channels = {option: table.name for option, table in source.stored_tables.items()}
     columns = {name: _column(column) for name, column in source.columns.items()}
     return {**channels, **options, **({"columns": columns} if columns else {})}
 

@@ -158,6 +158,7 @@ class Fact:
             overdue_after_hours=self.source.overdue_after_hours,
             upstream=self.source.upstream,
             timed_table=self.source.timed_table,
+            landing_table=self.source.landing_table,
         )
         return Dimension(
             self.name,
@@ -277,8 +278,10 @@ def _check_source(fact: Fact, report: Report) -> None:
     for option in ("attributes", "existence", "retire_guard"):
         if getattr(fact.source, option) != getattr(_DEFAULT_SOURCE, option):
             report("NOT_APPLICABLE", f"{path}.{option}", "is an option for the sources of dimensions", "remove it")
-    if fact.source.timed_table is not None:
-        report("NOT_APPLICABLE", f"{path}.timed_table", "a timed table is a source of dimensions", "write `feed:`")
+    if fact.source.stored_tables:
+        for option in fact.source.stored_tables:
+            problem = f"a {option.replace('_', ' ')} is a source of dimensions"
+            report("NOT_APPLICABLE", f"{path}.{option}", problem, "write `feed:`")
     elif fact.source.snapshot is not None or fact.source.feed is None:
         report("FACT_SOURCE", path, "a fact is delivered by a feed", "write `feed:` with its path")
     elif fact.source.feed.format == "debezium":

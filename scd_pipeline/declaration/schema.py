@@ -167,6 +167,7 @@ def _source() -> Schema:
         "columns": _by_name("column"),
         "retire_guard": guard,
         "timed_table": _TEXT,
+        "landing_table": _TEXT,
     }
     return _section(options.SOURCE, sections=sections)
 

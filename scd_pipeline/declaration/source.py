@@ -17,6 +17,7 @@ from scd_pipeline.declaration.path_times import FORMS
 from scd_pipeline.declaration.times import canonical_time, parse_time
 
 if TYPE_CHECKING:
+    from scd_pipeline.declaration.landing_table import LandingTable
     from scd_pipeline.declaration.timed_table import TimedTable
 
 ChannelName = Literal["snapshot", "feed"]
@@ -331,9 +332,10 @@ DEFAULT_RETIRE_GUARD = RetireGuard(0.25, at_least=20)
 @checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Source:
-    """A system that delivers by snapshot, by change feed or by both; or a timed table.
+    """A system that delivers by snapshot, by change feed or by both; or a timed table or a landing table.
 
     - `timed_table`: the timed table, without a channel; each time of its statements is a delivery of changes (S12)
+    - `landing_table`: the landing table, without a channel; each time of its deliveries is one of changes (S38)
     - `attributes`: the attributes that it provides, if the dimension has several sources
     - `existence`: whether it is the existence source, of which there is exactly one (S30)
     - `timezone`: the zone of times without one (S1)
@@ -356,6 +358,7 @@ class Source:
     overdue_after_hours: float | None = None
     upstream: tuple[str, ...] = ()
     timed_table: TimedTable | None = None
+    landing_table: LandingTable | None = None
 
     def __init__(
         self,
@@ -371,14 +374,21 @@ class Source:
         overdue_after_hours: float | None = None,
         upstream: str | Sequence[str] = (),
         timed_table: TimedTable | None = None,
+        landing_table: LandingTable | None = None,
     ) -> None:
-        feed = TIMED_FEED if feed is None and timed_table is not None else feed
+        feed = TIMED_FEED if feed is None and (timed_table or landing_table) is not None else feed
         set_frozen_fields(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
         set_frozen_fields(self, snapshot=_channel(Snapshot, snapshot), feed=_channel(Feed, feed))
         set_frozen_fields(self, columns=_columns({} if columns is None else columns))
         set_frozen_fields(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
         set_frozen_fields(self, retire_guard=_retire_guard(retire_guard), upstream=as_tuple(upstream))
-        set_frozen_fields(self, timed_table=timed_table)
+        set_frozen_fields(self, timed_table=timed_table, landing_table=landing_table)
+
+    @property
+    def stored_tables(self) -> dict[str, TimedTable | LandingTable]:
+        """The timed table or the landing table that it reads, by the option that names it; empty without one."""
+        declared = {"timed_table": self.timed_table, "landing_table": self.landing_table}
+        return {option: table for option, table in declared.items() if table is not None}
 
     @property
     def channels(self) -> tuple[tuple[ChannelName, Snapshot | Feed], ...]:
@@ -498,6 +508,6 @@ def _columns(columns: Any) -> Any:
 
 
 TIMED_DELIVERY, TIMED_DELETE = "_scd_delivery", "_scd_deleted"
-"""The columns of the changes of a timed table: the delivery of a change, and whether it is a delete."""
+"""The columns of the changes of a timed or a landing table: the delivery of a change, and whether it is a delete."""
 TIMED_FEED = Feed(partition=TIMED_DELIVERY, deletes=TIMED_DELETE)
-"""The channel of a source that is a timed table."""
+"""The channel of a source that is a timed table or a landing table."""

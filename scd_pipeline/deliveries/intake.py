@@ -24,6 +24,8 @@ from scd_pipeline.history.batch import Batch, DeliveryKey, current_revisions
 from scd_pipeline.history.existence import SnapshotKinds
 
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
+_STORED_TABLE_KEYS = {"timed_table": "TIMED_TABLE_KEY", "landing_table": "LANDING_TABLE_KEY"}
+"""The codes of several rows of a key in the table that a source reads, by its option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,7 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
         return BatchRejected("SCOPE_TOO_LARGE", batch.id, **details)
     source = intake.dimension.source(batch.source)
     if keys := intake.unordered.get(delivery.row_tag):
-        code = "UNORDERED_CHANGES" if source.timed_table is None else "TIMED_TABLE_KEY"
+        code = next((_STORED_TABLE_KEYS[option] for option in source.stored_tables), "UNORDERED_CHANGES")
         return BatchRejected(code, batch.id, keys=keys)
     limit = source.bad_row_limit
     if batch.rows and batch.bad_rows > limit * batch.rows and "bad_rows" not in delivery.delivery.allow:

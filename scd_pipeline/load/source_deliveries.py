@@ -14,6 +14,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.batch import CursorState
+from scd_pipeline.load.landing_deliveries import landing_deliveries
 from scd_pipeline.load.log import read_log
 from scd_pipeline.load.timed_deliveries import timed_deliveries
 
@@ -39,12 +40,21 @@ def cursor_delivery(log: ChangeLog, source: str, feed: Feed, **rows: Any) -> Del
 def other_deliveries(
     warehouse: Warehouse, dimension: Dimension, *, variables: Mapping[str, str], now: datetime
 ) -> list[Delivery]:
-    """Return the deliveries that are not at the paths of channels: of timed tables, of cursors and of databases.
+    """Return the deliveries that are not at the paths of channels: of stored tables, of cursors and of databases.
 
-    The arguments and the errors are those of `source_deliveries` and `timed_deliveries`.
+    The arguments and the errors are those of `source_deliveries` and `stored_deliveries`.
     """
-    timed = timed_deliveries(warehouse, dimension)
-    return [*timed, *source_deliveries(warehouse, dimension, variables=variables, now=now)]
+    stored = stored_deliveries(warehouse, dimension)
+    return [*stored, *source_deliveries(warehouse, dimension, variables=variables, now=now)]
+
+
+def stored_deliveries(warehouse: Warehouse, dimension: Dimension) -> list[Delivery]:
+    """Return the deliveries of the timed tables and the landing tables that are sources of a dimension.
+
+    Raises:
+        SourceDataError: As `timed_deliveries`.
+    """
+    return [*timed_deliveries(warehouse, dimension), *landing_deliveries(warehouse, dimension)]
 
 
 def source_deliveries(

@@ -30,7 +30,7 @@ from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions
 from scd_pipeline.load.log import log_high_water_mark, read_log
 from scd_pipeline.load.run import plan
-from scd_pipeline.load.timed_deliveries import timed_deliveries
+from scd_pipeline.load.source_deliveries import stored_deliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def _pending(warehouse: Warehouse, table: DeclaredTable, stored: Sequence[Batch]
     """Return what a table's sources have that is not loaded; an error does not hide the status of other tables."""
     pending, dimension = _Pending(), as_dimension(table)
     try:
-        available = select(dimension, warehouse.spark, others=partial(timed_deliveries, warehouse))
+        available = select(dimension, warehouse.spark, others=partial(stored_deliveries, warehouse))
         deliveries = pending_deliveries(dimension, available.deliveries, stored)
         pending = _Pending(deliveries, None if deliveries else (), near_matches=available.near_matches)
         if not deliveries or not plan_pending:

@@ -27,7 +27,7 @@ def changes_by_key(states: DataFrame, columns: Sequence[str], key: Sequence[str]
         start: The time at which the base begins, in milliseconds since 1970. States that end before it are omitted.
 
     Returns:
-        The columns of the table; TIMED_DELIVERY, the milliseconds of the time as text; TIMED_DELETE, whether the
+        The columns of the table; TIMED_DELIVERY, the microseconds of the time as text; TIMED_DELETE, whether the
         business key has no row at the time: the other columns are then NULL. A row whose business key has a NULL is
         only at the time at which it begins.
     """
@@ -46,5 +46,5 @@ def changes_by_key(states: DataFrame, columns: Sequence[str], key: Sequence[str]
     without_key = states.where(~has_key).select(
         *map(col, columns), F.col(FROM).alias(_AT), F.lit(False).alias(TIMED_DELETE)
     )
-    delivery = F.unix_millis(_AT).cast("string").alias(TIMED_DELIVERY)
+    delivery = F.unix_micros(_AT).cast("string").alias(TIMED_DELIVERY)
     return changes.union(without_key).select(*map(col, columns), delivery, TIMED_DELETE)

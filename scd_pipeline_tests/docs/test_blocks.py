@@ -22,6 +22,7 @@ from scd_pipeline_tests.docs.blocks import PAGES, README, ROOT, Block, all_block
 PAGES_WITH_LINKS = (*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("examples/*/README.md"))
 EXECUTED_ELSEWHERE = {
     "databases.md": "docs/test_databases.py",
+    "landing-tables.md": "landing/test_examples.py",
     "declaration.md": "unit/test_yaml_documentation.py",
     "python.md": "docs/test_readme.py",
     "read-without-spark.md": "docs/test_readme.py",
@@ -78,9 +79,9 @@ def test_every_block_has_a_language_that_is_tested_or_shown_as_text() -> None:
 @pytest.mark.parametrize("block", DECLARATIONS, ids=block_id)
 def test_a_declaration_is_valid_and_survives_being_written(block: Block) -> None:
     declared = parse_declarations(declaration(block), block.name)
-    timed_tables = [text for text in declaration(block).split("---\n") if text.startswith("timed_table:")]
+    tables = [text for text in declaration(block).split("---\n") if text.startswith(("timed_table:", "landing_table:"))]
     for dimension in declared.dimensions:
-        described = "---\n".join([describe(dimension), *timed_tables])
+        described = "---\n".join([describe(dimension), *tables])
         assert parse_declarations(described).dimensions == (dimension,)
 
 

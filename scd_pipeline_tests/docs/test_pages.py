@@ -29,6 +29,7 @@ RUN = (
     pytest.param("how-to/dates-in-names.md", marks=pytest.mark.slow),
     pytest.param("how-to/history-of-a-table.md", marks=pytest.mark.slow),
     pytest.param("how-to/child-tables.md", marks=pytest.mark.slow),
+    pytest.param("how-to/landing-tables.md", marks=pytest.mark.slow(40)),
     pytest.param("how-to/facts.md", marks=pytest.mark.slow(40)),
     pytest.param("coming-from/dbt.md", marks=pytest.mark.slow),
     pytest.param("coming-from/databricks.md", marks=pytest.mark.slow),

@@ -211,9 +211,10 @@ def _check_source(errors: ErrorCollector, table: LandingTable) -> None:
         if getattr(table.source, option) != getattr(_DEFAULT_SOURCE, option):
             problem = "is an option for the sources of dimensions"
             errors.add("NOT_APPLICABLE", f"{path}.{option}", problem, "remove it")
-    if table.source.timed_table is not None:
-        problem = "a timed table is a source of dimensions"
-        errors.add("NOT_APPLICABLE", f"{path}.timed_table", problem, "write `feed:` or `snapshot:`")
+    for option in table.source.stored_tables:
+        problem = f"a {option.replace('_', ' ')} is a source of dimensions"
+        errors.add("NOT_APPLICABLE", f"{path}.{option}", problem, "write `feed:` or `snapshot:`")
+    if table.source.stored_tables:
         return
     expected, reason = _channel(table)
     if [name for name, _ in table.source.channels] != [expected]:

@@ -44,6 +44,7 @@ from scd_pipeline.texts import did_you_mean, is_text, short_repr
 _ENCODINGS = ("utf-8", "windows-1252", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
 FORMATS = ("parquet", "csv", "json", "delta", "debezium")
 _ARCHIVES = (".zip", ".7z", ".tar", ".rar", ".xlsx", ".xls")
+_STORED_DELIVERIES = {"timed_table": "its statements are the deliveries", "landing_table": "its deliveries are read"}
 _TOO_LONG = 1_000_000  # hours, a century
 
 
@@ -83,10 +84,10 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     path = f"sources.{source.name}"
     draft = errors.check_kinds(path, source, SOURCE)
     errors.unique(f"{path}.attributes", draft.attributes or ())
-    if draft.timed_table is None:
+    if not draft.stored_tables:
         _check_channels(errors, path, draft)
     else:
-        _check_timed_table(errors, path, draft)
+        _check_stored_table(errors, path, draft)
     check_time_zone(errors, f"{path}.timezone", draft.timezone)
     _check_share(errors, f"{path}.bad_row_limit", draft.bad_row_limit)
     _check_retire_guard(errors, f"{path}.retire_guard", draft.retire_guard)
@@ -170,14 +171,18 @@ def _check_upstream(errors: ErrorCollector, field: str, keys: tuple[str, ...]) -
             )
 
 
-def _check_timed_table(errors: ErrorCollector, path: str, draft: Source) -> None:
-    """Check that the source is a timed table with a business key, and has no channel."""
-    table: Any = draft.timed_table
-    field = f"{path}.timed_table"
-    if draft.snapshot is not None or draft.feed != TIMED_FEED:
-        problem = "excludes `snapshot` and `feed`: its statements are the deliveries"
+def _check_stored_table(errors: ErrorCollector, path: str, draft: Source) -> None:
+    """Check that the source is a timed table with a business key or a landing table, and has no channel."""
+    table: Any
+    option, table = next(iter(draft.stored_tables.items()))
+    field = f"{path}.{option}"
+    if draft.snapshot is not None or draft.feed != TIMED_FEED or len(draft.stored_tables) > 1:
+        problem = f"excludes any other origin of rows: {_STORED_DELIVERIES[option]}"
         errors.add("CONFLICTING_OPTIONS", field, problem, "remove one of them")
-    if not hasattr(table, "business_key"):
+    if option == "landing_table":
+        if not hasattr(table, "disposition"):
+            errors.add("INVALID_KIND", field, f"{short_repr(table)} is not a landing table", "give a LandingTable")
+    elif not hasattr(table, "business_key"):
         errors.add("INVALID_KIND", field, f"{short_repr(table)} is not a timed table", "give a TimedTable")
     elif not table.business_key:
         fix = "declare `business_key` in the timed table"

@@ -10,6 +10,7 @@ from yaml.nodes import MappingNode, Node
 from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
+from scd_pipeline.declaration.landing_table import LandingTable
 from scd_pipeline.declaration.source import Feed, Source
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.declaration.yaml import options
@@ -38,7 +39,7 @@ class FactReader(DimensionReader):
     Args:
         origin: The name of the file.
         root: The document.
-        timed_tables: As in `DimensionReader`.
+        timed_tables, landing_tables: As in `DimensionReader`.
         dimensions: The valid dimensions by name.
         invalid: The names of the invalid dimensions.
     """
@@ -48,10 +49,11 @@ class FactReader(DimensionReader):
         origin: str,
         root: Node,
         timed_tables: Mapping[str, TimedTable | None],
+        landing_tables: Mapping[str, LandingTable | None],
         dimensions: Mapping[str, Dimension],
         invalid: Collection[str] = (),
     ) -> None:
-        super().__init__(origin, root, timed_tables)
+        super().__init__(origin, root, timed_tables, landing_tables)
         self.dimensions = dimensions
         self.invalid = invalid
 

@@ -44,8 +44,8 @@ class Declarations:
 
     @property
     def tables(self) -> tuple[DeclaredTable, ...]:
-        """The dimensions, and then the facts and the landing tables."""
-        return (*self.dimensions, *self.facts, *self.landing_tables)
+        """The landing tables, and then the dimensions and the facts, which may read the tables before them."""
+        return (*self.landing_tables, *self.dimensions, *self.facts)
 
 
 def read_dimension(path: str | Path) -> Dimension:
@@ -193,12 +193,14 @@ class _Parsed:
     Attributes:
         errors: The errors, for each file in order of their lines.
         timed_tables: The timed tables by name, None for an invalid one.
+        landing_tables: The landing tables by name, None for an invalid one.
         dimensions: The valid dimensions.
         invalid: The names of the invalid dimensions.
     """
 
     errors: list[ValidationError] = field(default_factory=list)
     timed_tables: dict[str, TimedTable | None] = field(default_factory=dict)
+    landing_tables: dict[str, LandingTable | None] = field(default_factory=dict)
     dimensions: list[Dimension] = field(default_factory=list)
     invalid: set[str] = field(default_factory=set)
 
@@ -250,12 +252,12 @@ def _read_timed_tables(texts: Iterable[_Documents], parsed: _Parsed) -> list[Tim
 
 
 def _read_dimensions(texts: Iterable[_Documents], parsed: _Parsed) -> list[Dimension]:
-    """Return the valid dimensions of some texts, when all timed tables are known."""
+    """Return the valid dimensions of some texts, when all timed tables and landing tables are known."""
     dimensions: list[Dimension] = []
     for text in texts:
         reported = list(text.reported)
         for root in text.dimensions:
-            reader = DimensionReader(text.origin, root, parsed.timed_tables)
+            reader = DimensionReader(text.origin, root, parsed.timed_tables, parsed.landing_tables)
             dimension = reader.read()
             reported += reader.errors
             if dimension is not None:
@@ -271,7 +273,7 @@ def _read_facts(texts: Iterable[_Documents], parsed: _Parsed) -> list[Fact]:
     by_name = {dimension.name: dimension for dimension in parsed.dimensions}
     facts: list[Fact] = []
     for origin, root in ((text.origin, root) for text in texts for root in text.facts):
-        reader = FactReader(origin, root, parsed.timed_tables, by_name, parsed.invalid)
+        reader = FactReader(origin, root, parsed.timed_tables, parsed.landing_tables, by_name, parsed.invalid)
         fact = reader.read_fact()
         parsed.report(reader.errors)
         facts += [fact] if fact is not None else []
@@ -285,6 +287,7 @@ def _read_landing_tables(texts: Iterable[_Documents], parsed: _Parsed) -> list[L
         reader = LandingTableReader(origin, root, parsed.timed_tables)
         landing_table = reader.read_landing_table()
         parsed.report(reader.errors)
+        parsed.landing_tables[_declared_name(root, "landing_table")] = landing_table
         landing_tables += [landing_table] if landing_table is not None else []
     return landing_tables
 
@@ -305,15 +308,18 @@ def _declared_name(root: Node, option: str) -> str:
 def _checked(texts: Sequence[_Documents], further: Sequence[_Documents] = ()) -> Declarations:
     """Return what texts declare.
 
-    Dimensions may name timed tables, and facts dimensions, of further texts, whose facts are not read.
+    Dimensions may name timed tables and landing tables of further texts, and facts dimensions of them. Facts of further
+    texts are not read.
     """
     parsed = _Parsed()
     _read_timed_tables(further, parsed)
     timed_tables = _read_timed_tables(texts, parsed)
+    _read_landing_tables(further, parsed)
+    landing_tables = _read_landing_tables(texts, parsed)
     dimensions = _read_dimensions(texts, parsed)
     others = _read_dimensions(further, parsed)
     parsed.dimensions = [*others, *dimensions]
-    facts, landing_tables = _read_facts(texts, parsed), _read_landing_tables(texts, parsed)
+    facts = _read_facts(texts, parsed)
     first: dict[str, DeclaredTable | TimedTable] = {}
     everything: list[DeclaredTable | TimedTable] = [*parsed.dimensions, *facts, *landing_tables, *timed_tables]
     for declared in everything:

@@ -156,6 +156,7 @@ SOURCE: Options = {
     "overdue_after_hours": Kind.NUMBER,
     "upstream": Kind.NAMES,
     "timed_table": Kind.SECTION,
+    "landing_table": Kind.SECTION,
 }
 RETIRE_GUARD: Options = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
 ATTRIBUTE_COLUMNS: Options = dict.fromkeys(column_names.ATTRIBUTE_COLUMNS, Kind.NAME_OR_FALSE)

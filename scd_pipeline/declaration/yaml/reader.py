@@ -16,6 +16,7 @@ from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.history import history_options
 from scd_pipeline.declaration.jdbc import EnvVar, Jdbc, Partitions
+from scd_pipeline.declaration.landing_table import LandingTable
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.timed_table import TimedTable
@@ -55,6 +56,7 @@ class DimensionReader:
         origin: The name of the file.
         root: The document.
         timed_tables: The timed tables that sources can name, None for an invalid one.
+        landing_tables: The landing tables that sources can name, None for an invalid one.
     """
 
     def __init__(
@@ -62,10 +64,12 @@ class DimensionReader:
         origin: str,
         root: Node,
         timed_tables: Mapping[str, TimedTable | None] = FrozenMapping({}),
+        landing_tables: Mapping[str, LandingTable | None] = FrozenMapping({}),
     ) -> None:
         self.origin = origin
         self.root = root
         self.timed_tables = timed_tables
+        self.landing_tables = landing_tables
         self.lines = {"": line_number(root)}
         self.errors: list[tuple[int, ValidationError]] = []
         self.invalid_paths: set[str] = set()
@@ -233,8 +237,9 @@ class DimensionReader:
             values["columns"] = self.columns(field_path(path, "columns"), values["columns"])
         if "retire_guard" in values:
             values |= self.retire_guard(field_path(path, "retire_guard"), values.pop("retire_guard"))
-        if "timed_table" in values:
-            values |= self.timed_table(field_path(path, "timed_table"), values.pop("timed_table"))
+        for option, tables in (("timed_table", self.timed_tables), ("landing_table", self.landing_tables)):
+            if option in values:
+                values |= self.stored_table(field_path(path, option), values.pop(option), option, tables)
         return Source(name, **values)
 
     def retire_guard(self, path: str, node: Node) -> dict[str, Any]:
@@ -244,15 +249,15 @@ class DimensionReader:
         share = self.value(path, node, Kind.NUMBER)
         return {} if share is None else {"retire_guard": share}
 
-    def timed_table(self, path: str, node: Node) -> dict[str, Any]:
-        """Return the argument of the source, read from the name of a timed table; a feed if the table is invalid."""
+    def stored_table(self, path: str, node: Node, option: str, tables: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the argument of the source, read from the name of a table; a feed if the table is invalid."""
         name = self.value(path, node, Kind.TEXT)
-        table = self.timed_tables.get(name or "")
+        table = tables.get(name or "")
         if table is not None:
-            return {"timed_table": table}
-        if name is not None and name not in self.timed_tables:
-            problem = f"{short_repr(name)} is not a declared timed table"
-            hint = f"{did_you_mean(name, self.timed_tables)}; or " if self.timed_tables else ""
+            return {option: table}
+        if name is not None and name not in tables:
+            problem = f"{short_repr(name)} is not a declared {option.replace('_', ' ')}"
+            hint = f"{did_you_mean(name, tables)}; or " if tables else ""
             self.report("UNKNOWN_NAME", path, problem, f"{hint}declare it in a file of the same folder")
         self.is_complete = False
         return {"feed": Feed()}
