@@ -121,6 +121,14 @@ def test_a_boolean_flag_deletes_where_it_is_true(opened: Warehouse) -> None:
     assert opened.table("raw").newest_version() == before
 
 
+@rule("S38")
+def test_a_delivery_without_the_flag_deletes_no_row(opened: Warehouse) -> None:
+    """As pages of JSON are, none of whose records is deleted."""
+    for declared in (ISSUES, LSN, FLAGGED_DAYS):
+        planned = plan(opened, declared, deliveries("| delivery | id | val | lsn |\n| 2024-01-01 | 1 | foo | 1 |"))
+        assert [(each.outcome, each.new, each.deleted) for each in planned.results] == [("accepted", 1, 0)]
+
+
 ORDERED = {
     order: landing_table(
         f"""
