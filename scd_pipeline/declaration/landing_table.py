@@ -49,6 +49,7 @@ class LandingTable:
     - `missing`: the effect of a delivery or a row without a column: it is rejected ("reject"), or the column is NULL
       ("null")
     - `row_key`: the key column of a row; by default the name and `_row`
+    - `child_tables`: the columns that are arrays of structs and have a table of their own, as of a dimension (S40)
 
     Raises:
         DeclarationError: With every error of the declaration (S28).
@@ -66,6 +67,7 @@ class LandingTable:
     mirror: Mirror | None = None
     missing: Missing = "reject"
     row_key: str = ""
+    child_tables: tuple[str, ...] = ()
     owner: str = ""
     description: str = ""
     group: str = ""
@@ -85,6 +87,7 @@ class LandingTable:
         mirror: Mirror | None = None,
         missing: Missing = "reject",
         row_key: str = "",
+        child_tables: str | Sequence[str] = (),
         owner: str = "",
         description: str = "",
         group: str = "",
@@ -100,6 +103,7 @@ class LandingTable:
         set_frozen_fields(self, strategy="delete_insert" if disposition == "merge" and strategy is None else strategy)
         set_frozen_fields(self, dedup_sort=next(iter(dedup_sort.items())) if dedup_sort else None)
         set_frozen_fields(self, hard_delete=hard_delete, row_key=row_key or f"{name}_row")
+        set_frozen_fields(self, child_tables=as_tuple(child_tables))
         set_frozen_fields(self, owner=owner, description=description, group=group, origin=origin)
         check_landing_table(self)
 
@@ -144,6 +148,7 @@ class LandingTable:
             surrogate_key=self.row_key,
             deleted_rows="remove",
             mirror=mirror,
+            child_tables=self.child_tables,
             landing=LandingRows(self.dedup_sort, json.dumps(self.options, sort_keys=True)),
             owner=self.owner,
             description=self.description,

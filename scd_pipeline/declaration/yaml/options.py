@@ -232,6 +232,7 @@ LANDING_TABLE: Options = {
     "mirror": Kind.SECTION,
     "missing": Kind.MISSING,
     "row_key": Kind.TEXT,
+    "child_tables": Kind.NAMES,
     "owner": Kind.TEXT,
     "description": Kind.TEXT,
     "group": Kind.TEXT,
