@@ -80,6 +80,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "its scope has more than {limit} values of {columns}; expected at most {limit}",
         "declare columns with fewer values as the scope, or deliver the rows by a feed with `deletes`",
     ),
+    "EMPTY_SCOPE": Condition(
+        "it has no rows{scope}; expected rows of each scope that it covers",
+        "deliver the rows under a higher revision, deliver the other scopes alone, or, if the source has none, declare "
+        "`empty_scope: delete`",
+    ),
     "REVISION_CONTENT": Condition(
         "revision {revision} of this delivery was delivered before with other content, time or scope; expected the "
         "same",
@@ -861,7 +866,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "CONFLICTING_OPTIONS": "options that exclude each other are not declared together",
     "EXISTENCE_SOURCE": "exactly one source decides whether an entity exists",
     "EXPRESSION_PLACEHOLDER": "a placeholder in an expression is {{ load_timestamp }} or {{ load_run_id }}",
-    "FACT_SOURCE": "a fact has one source, with a feed",
+    "FACT_SOURCE": "a fact has one source, with a feed or snapshots",
     "INVALID_DEFAULT": "a default value has the type of its column",
     "INVALID_KIND": "a value is of the kind that its option expects, such as text, a number or a mapping",
     "INVALID_LINK": "a link is an address that begins with https:// or http://",

@@ -78,3 +78,13 @@ def nearest(option: object, options: Iterable[str]) -> str | None:
     """Return the most similar option, None if none is similar."""
     near = difflib.get_close_matches(option[:100], list(options), n=1) if isinstance(option, str) else []
     return near[0] if near else None
+
+
+def readable_parts(text: str) -> str:
+    """Return a text of several values (`expressions.text_of_parts`) for a message, such as `7/EU`."""
+    parts = []
+    while text:
+        length, _, rest = ("", "", text[1:]) if text.startswith("-") else text.partition(":")
+        parts.append(rest[: int(length)] if length else "NULL")
+        text = rest[int(length) :] if length else rest
+    return "/".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
@@ -13,7 +13,7 @@ from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is_column_name, is_table_name
-from scd_pipeline.declaration.source import Column, Source
+from scd_pipeline.declaration.source import Column, Feed, Snapshot, Source
 from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.texts import short_repr
 
@@ -63,7 +63,7 @@ class Fact:
     - `event_at`: "row" if rows contain the event time, "delivery" if it is the time of their delivery
     - `dimensions`: by role name, a Role or the dimension
     - `measures`: further columns, with types
-    - `source`: the source of the rows; its channel is a feed
+    - `source`: the source of the rows: by a feed, by snapshots of all rows or of a scope, or by both (S41)
     - `row_key`: the key column of a row; by default the name without a leading `fct_`, and `_row`
 
     Raises:
@@ -151,10 +151,12 @@ class Fact:
             columns[self.event_time] = Column(expression=DELIVERY_TIME, round=data_type == "date")
         source = Source(
             self.source.name,
+            snapshot=_snapshot(self.source.snapshot),
             feed=self.source.feed,
             timezone=self.source.timezone,
             columns=columns,
             bad_row_limit=self.source.bad_row_limit,
+            retire_guard=self.source.retire_guard,
             overdue_after_hours=self.source.overdue_after_hours,
             upstream=self.source.upstream,
             timed_table=self.source.timed_table,
@@ -172,6 +174,11 @@ class Fact:
             group=self.group,
             origin=self.origin,
         )
+
+
+def _snapshot(snapshot: Snapshot | None) -> Snapshot | None:
+    """Return how the fact's snapshots are read: unless it is declared otherwise, none of them empties a scope."""
+    return snapshot if snapshot is None else replace(snapshot, empty_scope=snapshot.empty_scope or "reject")
 
 
 def _attribute(fact: Fact, name: str, data_type: str) -> Attribute:
@@ -274,32 +281,40 @@ def _check_options(fact: Fact, report: Report) -> None:
 
 
 def _check_source(fact: Fact, report: Report) -> None:
-    path = f"sources.{fact.source.name}"
-    for option in ("attributes", "existence", "retire_guard"):
-        if getattr(fact.source, option) != getattr(_DEFAULT_SOURCE, option):
-            report("NOT_APPLICABLE", f"{path}.{option}", "is an option for the sources of dimensions", "remove it")
-    if fact.source.stored_tables:
-        for option in fact.source.stored_tables:
-            problem = f"a {option.replace('_', ' ')} is a source of dimensions"
-            report("NOT_APPLICABLE", f"{path}.{option}", problem, "write `feed:`")
-    elif fact.source.snapshot is not None or fact.source.feed is None:
-        report("FACT_SOURCE", path, "a fact is delivered by a feed", "write `feed:` with its path")
-    elif fact.source.feed.format == "debezium":
-        report("NOT_APPLICABLE", f"{path}.feed.format", "debezium is for dimensions only", "write json")
-    elif fact.source.feed.deletes or (fact.source.feed.effective_at and fact.source.feed.cursor is None):
-        report(
-            "NOT_APPLICABLE", f"{path}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`"
-        )
-    elif fact.source.feed.updates != "full":  # a row without its event time has no time (S23)
-        report(
-            "NOT_APPLICABLE",
-            f"{path}.feed.updates",
-            "the feed of a fact provides all columns",
-            "remove `updates` and `nulls`",
-        )
-    elif fact.source.feed.placeholder == "delivery":  # a fact has no `effective_at` that could replace it
+    path, source = f"sources.{fact.source.name}", fact.source
+    of_dimensions = ("attributes", "existence", *(() if source.snapshot else ("retire_guard",)))
+    for option in of_dimensions:
+        if getattr(source, option) != getattr(_DEFAULT_SOURCE, option):
+            owners = "snapshots" if option == "retire_guard" else "the sources of dimensions"
+            report("NOT_APPLICABLE", f"{path}.{option}", f"is an option for {owners}", "remove it")
+    for option in source.stored_tables:
+        problem = f"a {option.replace('_', ' ')} is a source of dimensions"
+        report("NOT_APPLICABLE", f"{path}.{option}", problem, "write `feed:`")
+    if source.stored_tables:
+        return
+    if not source.channels:
+        problem = "a fact is delivered by a feed or by snapshots"
+        report("FACT_SOURCE", path, problem, "write `feed:` or `snapshot:` with its path")
+    else:
+        for name, channel in source.channels:
+            _check_channel(f"{path}.{name}", channel, report)
+
+
+def _check_channel(path: str, channel: Snapshot | Feed, report: Report) -> None:
+    if channel.format == "debezium":
+        report("NOT_APPLICABLE", f"{path}.format", "debezium is for dimensions only", "write json")
+    elif channel.deletes or (channel.effective_at and not _has_cursor(channel)):
+        report("NOT_APPLICABLE", path, "has options for dimensions only", "remove `deletes` and `effective_at`")
+    elif isinstance(channel, Feed) and channel.updates != "full":  # a row without its event time has no time (S23)
+        problem = "the feed of a fact provides all columns"
+        report("NOT_APPLICABLE", f"{path}.updates", problem, "remove `updates` and `nulls`")
+    elif channel.placeholder == "delivery":  # a fact has no `effective_at` that could replace it
         problem = "{delivery} is any name, and a fact reads a delivery's time from its name"
-        report("PATH_PLACEHOLDER", f"{path}.feed.path", problem, "write {date} or {datetime} in its place")
+        report("PATH_PLACEHOLDER", f"{path}.path", problem, "write {date} or {datetime} in its place")
+
+
+def _has_cursor(channel: Snapshot | Feed) -> bool:
+    return isinstance(channel, Feed) and channel.cursor is not None
 
 
 def _check_roles(fact: Fact, report: Report) -> None:

@@ -245,6 +245,8 @@ class Snapshot(Channel):
     - `scope`: the columns of the business key, or the attributes, whose values limit a delivery
     - `unreadable_keys`: the effect of rows whose keys cannot be read: the snapshot deletes no entity ("retire_none")
       or those that it omits ("retire") (S27)
+    - `empty_scope`: whether a snapshot that has no rows of a scope that it covers deletes the entities of that scope
+      ("delete"), or is rejected ("reject"); None if the kind of the table decides: a fact rejects it (S41)
     - `jdbc`: the table or query of a database; each load reads it as one snapshot
     - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
       how to read them
@@ -261,6 +263,7 @@ class Snapshot(Channel):
 
     scope: tuple[str, ...] = ()
     unreadable_keys: Literal["retire_none", "retire"] = "retire_none"
+    empty_scope: Literal["delete", "reject"] | None = None
 
     def __post_init__(self) -> None:
         Channel.__post_init__(self)

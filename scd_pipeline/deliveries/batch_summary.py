@@ -19,7 +19,15 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.early_times import event_time_unit
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
-from scd_pipeline.deliveries.row_columns import ABSENT, FILTERED, HASH, KEY_READABLE, NULLED, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import (
+    ABSENT,
+    FILTERED,
+    HASH,
+    KEY_READABLE,
+    NULLED,
+    OUTSIDE_SCOPE,
+    ROW_ORDER,
+)
 from scd_pipeline.deliveries.ties import tie_columns
 from scd_pipeline.expressions import all_of, any_of, col, text_of_parts
 from scd_pipeline.frames import checkpoint_observed, number_in_task, observe_numbered, repeated_numbers, task_number
@@ -111,7 +119,7 @@ def content_figures(
     figures = {_UNASSIGNED: F.count_if(is_delivered & F.col(BATCH).isNull())}
     for number, delivery in enumerate(deliveries):
         is_of_batch = is_delivered & (F.col(BATCH) == delivery.row_tag)
-        totals = _totals(is_of_batch, _scopes_to_derive([delivery]), dimension)
+        totals = _totals(is_of_batch, _scopes_to_list([delivery]), dimension)
         figures |= {f"{number} {name}": total for name, total in totals.items()}
     return figures
 
@@ -152,16 +160,21 @@ def _queried_contents(
     rows: DataFrame, deliveries: Sequence[PendingDelivery], dimension: Dimension
 ) -> dict[str, BatchContent]:
     """Return the contents of many deliveries by one query."""
-    scopes = _scopes_to_derive(deliveries)
+    scopes = _scopes_to_list(deliveries)
     totals = _totals(F.lit(True), scopes, dimension)
     counted = rows.groupBy(BATCH).agg(*[total.alias(name) for name, total in totals.items()])
     values = {row[BATCH]: row.asDict() for row in counted.collect()}
     return {each.row_tag: _content(values[each.row_tag], "", each) for each in deliveries if each.row_tag in values}
 
 
-def _scopes_to_derive(deliveries: Iterable[PendingDelivery]) -> list[tuple[str, ...]]:
-    """Return the columns of each scope that the rows of a delivery determine."""
-    return sorted({each.batch.scope_columns for each in deliveries if each.derives_scope})
+def _scopes_to_list(deliveries: Iterable[PendingDelivery]) -> list[tuple[str, ...]]:
+    """Return the columns of each scope whose values among the rows of a delivery are listed."""
+    return sorted({each.batch.scope_columns for each in deliveries if _lists_scope(each)})
+
+
+def _lists_scope(delivery: PendingDelivery) -> bool:
+    """Return whether the scope values of its rows are what it covers, or are compared with what it covers."""
+    return bool(delivery.batch.scope_columns) and (delivery.derives_scope or delivery.rejects_empty_scope)
 
 
 def _scope_name(columns: Sequence[str]) -> str:
@@ -181,11 +194,12 @@ def _totals(is_of_batch: Column, scopes: Sequence[tuple[str, ...]], dimension: D
     is_counted, is_good = is_of_batch & ~is_filtered, is_of_batch & _is_good()
     is_bad = is_of_batch & (F.col(KIND) == BAD)
     is_unreadable = is_bad & ~F.col(KEY_READABLE)
+    is_outside = F.coalesce(F.col(BAD_REASON).contains(OUTSIDE_SCOPE), F.lit(False))
     # Times are collected as microseconds, which the time zone of this process cannot change.
     time = F.when(is_good, F.unix_micros(EFFECTIVE_AT))
     scope_values = {
         _scope_name(names): F.slice(
-            F.collect_set(F.when(is_counted & F.col(KEY_READABLE), _scope_text(names, dimension))),
+            F.collect_set(F.when(is_counted & F.col(KEY_READABLE) & ~is_outside, _scope_text(names, dimension))),
             1,
             MAX_SCOPE_VALUES + 1,  # enough to reject it, whatever its size is
         )
@@ -228,7 +242,7 @@ def _has_effect() -> Column:
 def _content(values: Mapping[str, Any], prefix: str, delivery: PendingDelivery) -> BatchContent:
     """Return the content of a delivery, whose values of `_totals` have names with a prefix."""
     of_batch = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
-    scope = of_batch[_scope_name(delivery.batch.scope_columns)] if delivery.derives_scope else None
+    scope = of_batch[_scope_name(delivery.batch.scope_columns)] if _lists_scope(delivery) else None
     return BatchContent(
         rows=of_batch["rows"] or 0,
         filtered=of_batch["filtered"] or 0,

@@ -51,6 +51,7 @@ from scd_pipeline.deliveries.row_columns import (
     KEY_READABLE,
     LINE,
     NULLED,
+    OUTSIDE_SCOPE,
     PROBLEM,
     ROW_ORDER,
     ROW_ORDER_TYPE,
@@ -61,7 +62,6 @@ from scd_pipeline.expressions import any_of, col, key_text, sum_of, with_columns
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.history.row_hash import whole_row_hash
 
-_OUTSIDE_SCOPE = "outside of the delivery's scope"
 _IF_A_DIMENSION_LACKS = "declare `missing` of the attribute, or `updates` of the feed"
 _IF_A_FACT_LACKS = "name a further column in `from` of the column, or exclude such rows by `rows` of the feed"
 _FLOATING = "; a floating-point number has no unique text: declare a numeric type, or `round`"
@@ -578,7 +578,7 @@ def _scope_problems(channel: Snapshot | Feed, dimension: Dimension) -> list[Colu
     attributes = [name for name in channel.scope if name not in dimension.key_names]
     if attributes:  # a row for which `deletes` is true provides none
         is_outside = any_of([is_outside, *[col(name).isNull() for name in attributes]]) & ~F.col(_DELETED)
-    return [F.when(F.col(KEY_READABLE) & is_outside, F.lit(_OUTSIDE_SCOPE))]
+    return [F.when(F.col(KEY_READABLE) & is_outside, F.lit(OUTSIDE_SCOPE))]
 
 
 # -- Change records

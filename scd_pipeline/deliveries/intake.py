@@ -22,6 +22,7 @@ from scd_pipeline.errors import BatchRejected
 from scd_pipeline.frames import union_all
 from scd_pipeline.history.batch import Batch, DeliveryKey, current_revisions
 from scd_pipeline.history.existence import SnapshotKinds
+from scd_pipeline.texts import first_names, readable_parts
 
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
 _STORED_TABLE_KEYS = {"timed_table": "TIMED_TABLE_KEY", "landing_table": "LANDING_TABLE_KEY"}
@@ -202,6 +203,8 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
     if batch.scope is not None and len(batch.scope) > MAX_SCOPE_VALUES:
         details = {"columns": ", ".join(batch.scope_columns), "limit": f"{MAX_SCOPE_VALUES:,}"}
         return BatchRejected("SCOPE_TOO_LARGE", batch.id, **details)
+    if delivery.rejects_empty_scope and (values := delivery.empty_scope):
+        return BatchRejected("EMPTY_SCOPE", batch.id, scope=_scope_text(batch.scope_columns, values))
     source = intake.dimension.source(batch.source)
     if keys := intake.unordered.get(delivery.row_tag):
         code = next((_STORED_TABLE_KEYS[option] for option in source.stored_tables), "UNORDERED_CHANGES")
@@ -218,3 +221,8 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
             example=delivery.content.bad_reason,
         )
     return None
+
+
+def _scope_text(columns: Sequence[str], values: Sequence[str]) -> str:
+    """Return scope values for a message, such as ` of day 2024-01-31`; an empty text for the scope of everything."""
+    return f" of {', '.join(columns)} {first_names([readable_parts(value) for value in values])}" if columns else ""

@@ -101,6 +101,19 @@ class PendingDelivery:
         """Whether its rows determine what it covers."""
         return bool(self.batch.scope_columns) and self.batch.scope is None
 
+    @property
+    def rejects_empty_scope(self) -> bool:
+        """Whether it is rejected if it has no rows of a scope that it covers."""
+        is_declared = isinstance(self.channel, Snapshot) and self.channel.empty_scope == "reject"
+        return is_declared and not self.batch.withdrawn
+
+    @property
+    def empty_scope(self) -> tuple[str, ...]:
+        """The scope values that it covers and has no rows of; that of a snapshot of everything is an empty text."""
+        if self.batch.scope is None:
+            return () if self.batch.rows else ("",)
+        return tuple(value for value in self.batch.scope if value not in set(self.content.scope))
+
     def result(self, outcome: Outcome, rejection: BatchRejected | None = None) -> BatchResult:
         """Return its result, with the condition if there is a rejection."""
         batch = self.batch

@@ -30,3 +30,5 @@ ADDED = (*RESERVED, FILE, ROW_ORDER, "_scd_text", "_metadata")
 FILTERED, ABSENT = "filtered", "absent"
 """The values of `_kind`, until the rows are counted, of rows that the condition `rows` excludes, and of rows of a
 snapshot whose entities count as absent. Later steps see neither."""
+OUTSIDE_SCOPE = "outside of the delivery's scope"
+"""The reason of a bad row that its delivery does not cover."""

@@ -22,13 +22,13 @@ def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
 @pytest.fixture
 def recorded(spark: SparkSession, warehouse: Path, _recorded: Path) -> Warehouse:
     """A warehouse with the history of player p and its audit."""
-    return _copy(spark, _recorded, warehouse)
+    return copied(spark, _recorded, warehouse)
 
 
 @pytest.fixture
 def played(spark: SparkSession, warehouse: Path, _played: Path) -> Warehouse:
     """The warehouse `recorded` with three plays."""
-    return _copy(spark, _played, warehouse)
+    return copied(spark, _played, warehouse)
 
 
 @pytest.fixture(scope="session")
@@ -43,11 +43,11 @@ def _recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def _played(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, _recorded: Path) -> Path:
     folder = tmp_path_factory.mktemp("played")
-    load(_copy(spark, _recorded, folder), PLAY, [plays("1", PLAYS)])
+    load(copied(spark, _recorded, folder), PLAY, [plays("1", PLAYS)])
     return folder
 
 
-def _copy(spark: SparkSession, source: Path, folder: Path) -> Warehouse:
+def copied(spark: SparkSession, source: Path, folder: Path) -> Warehouse:
     """Copy the tables as folders: Delta's logs have the paths of files relative to the table."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     return Warehouse(spark, folder)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Source
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline_tests.text_tables import parse
+from scd_pipeline_tests.text_tables import header, parse
 
 PLAYER = Dimension(
     "dim_player",
@@ -88,4 +88,4 @@ def plays(name: str, table: str, *, day: int = 1, revision: int = 1, withdrawn: 
 def frame(table: str) -> pa.Table:
     """The table with every column as text."""
     rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in parse(table)]
-    return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in rows[0]]))
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in header(table)]))

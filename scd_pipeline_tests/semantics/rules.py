@@ -38,7 +38,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Attribute types": ("S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S33"),
     "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35", "S36", "S37", "S39"),
     "Audit": ("S21", "S22"),
-    "Facts": ("S23", "S24", "S25"),
+    "Facts": ("S23", "S24", "S25", "S41"),
     "Bad input": ("S26", "S27", "S28"),
     "Start of history, sources, erasure and platform": ("S29", "S30", "S31", "S32"),
     "Nested values": ("S40",),
@@ -788,6 +788,27 @@ RULES: dict[str, Rule] = {
             "A child table that is declared later, was dropped, or has other columns is rebuilt by the next load from "
             "the stored versions.",
         ),
+    ),
+    "S41": Rule(
+        "Facts by scope",
+        """
+        A source of a fact may deliver snapshots of a scope: a day, a partition, any column of the grain or a declared
+        column. The delivery replaces the facts of its scope in one commit, and touches no file that has none of them;
+        without a scope it replaces all facts. A row outside of the scope that a delivery names is a bad row. A scope
+        that is named and has no rows is emptied only if the source declares it (`empty_scope: delete`), otherwise the
+        delivery is rejected. The retire guard applies (S27).
+        """,
+        (
+            "Snapshots and a feed of one source can be combined, as for dimensions: the feed adds and replaces facts, "
+            "and a snapshot also removes those that it omits.",
+            "The facts do not depend on the order of arrival of snapshots, increments, revisions and withdrawals "
+            "(S14): an older snapshot of a day changes nothing that a later one of this day covers.",
+            "A delivery that does not name its scope covers the values that its rows have. A fact that moves to "
+            "another day belongs to the day of its last row before a snapshot.",
+            "A snapshot without a scope and without rows is rejected in the same way. Rows that are unchanged are not "
+            "written.",
+        ),
+        missing="Control totals of a delivery.",
     ),
     "S42": Rule(
         "Archive",

@@ -76,7 +76,7 @@ placeholder in single braces: '{load_run_id}' is not a placeholder; write {{ loa
   without quotes
 
 # FACT_SOURCE
-fact with a snapshot: a fact is delivered by a feed; write `feed:` with its path
+fact without a channel: a fact is delivered by a feed or by snapshots; write `feed:` or `snapshot:` with its path
 fact with two sources: a fact has one source; declare a fact for each
 
 # INVALID_DEFAULT
@@ -612,7 +612,7 @@ YAML_TEXTS: dict[str, str] = {
     "role without a dimension": DIMENSION + FACT.replace("player: dim_player", "player: {key: player}"),
     "role with fewer columns": DIMENSION + FACT.replace("key: [casino, guest]", "key: guest"),
     "role with another type": DIMENSION + FACT.replace("{play: bigint}", "{play: bigint, guest: int}"),
-    "fact with a snapshot": DIMENSION + FACT.replace("{feed: ", "{snapshot: "),
+    "fact without a channel": DIMENSION + FACT.replace('{feed: "plays_{date}.csv"}', "{timezone: UTC}"),
     "fact with two sources": DIMENSION + FACT.replace("  floor:", "  other: {feed: {}}\n  floor:"),
 }
 

@@ -65,6 +65,16 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
     assert "day" not in shape.attribute_names
 
 
+@pytest.mark.parametrize(
+    ("snapshot", "expected"), [("scope: played_at", "reject"), ("scope: coins, empty_scope: delete", "delete")]
+)
+def test_an_empty_scope_is_deleted_only_as_declared(snapshot: str, expected: str) -> None:
+    text = FACT.replace('{feed: "plays_{date}.csv"}', f"{{snapshot: {{{snapshot}}}, feed: {{}}, retire_guard: 0.5}}")
+    source = fact(text).as_dimension().source("floor")
+    assert source.snapshot is not None and source.feed is not None
+    assert (source.snapshot.empty_scope, source.retire_guard.share) == (expected, 0.5)
+
+
 DAY = """\
 dimension: dim_day
 business_key: {day: date}
@@ -111,7 +121,17 @@ def test_a_role_cannot_be_a_dimension_of_whole_rows() -> None:
         ("{coins: int}", "{guest_key: int}", 12, "measures.guest_key", "NAME_IN_USE"),
         ("[casino, guest]", "[casino, player_key]", 11, "dimensions.guest.key", "NAME_IN_USE"),
         ("played_at\n", "played_at\nevent_at: now\n", 9, "event_at", "NOT_ALLOWED"),
-        ("{feed: ", "{snapshot: ", 14, "sources.floor", "FACT_SOURCE"),
+        ('{feed: "plays_{date}.csv"}', "{timezone: UTC}", 14, "sources.floor", "FACT_SOURCE"),
+        ('feed: "plays_{date}.csv"', 'snapshot: {deletes: "x"}', 14, "sources.floor.snapshot", "NOT_APPLICABLE"),
+        ('feed: "plays_{date}.csv"', "snapshot: {effective_at: at}", 14, "sources.floor.snapshot", "NOT_APPLICABLE"),
+        ('feed: "plays_{date}.csv"', "snapshot: {scope: day}", 14, "sources.floor.snapshot.scope", "UNKNOWN_NAME"),
+        (
+            'feed: "plays_{date}.csv"',
+            "snapshot: {empty_scope: keep}",
+            14,
+            "sources.floor.snapshot.empty_scope",
+            "NOT_ALLOWED",
+        ),
         ('"plays_{date}.csv"', '{deletes: "x"}', 14, "sources.floor.feed", "NOT_APPLICABLE"),
         ('"plays_{date}.csv"', "{format: debezium}", 14, "sources.floor.feed.format", "NOT_APPLICABLE"),
         ('"plays_{date}.csv"', "{updates: partial}", 14, "sources.floor.feed.updates", "NOT_APPLICABLE"),

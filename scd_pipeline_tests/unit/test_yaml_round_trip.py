@@ -22,13 +22,14 @@ from scd_pipeline.declaration import (
     parse,
 )
 from scd_pipeline.declaration.attribute import PREVIOUS
-from scd_pipeline.declaration.batch_values import invalid_placeholders
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 from scd_pipeline.declaration.names import is_column_name
 from scd_pipeline_tests.unit.test_yaml_files import LONG, SHORT
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
 MAYBE = st.none() | TEXT
+MAYBE_SQL = st.none() | TEXT.filter(lambda text: not set(text) & set("{}"))
+"""Braces are placeholders in SQL."""
 SQL = TEXT.filter(lambda text: not {"{", "}"} & set(text))
 # Each name ends in its number, so that none is another's previous_, current_ or reserved column.
 STEMS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -100,9 +101,10 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
         options |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
     if kind == "snapshot":
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
-        return Snapshot(**options, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_none", "retire"])))
+        options |= {"unreadable_keys": draw(st.sampled_from(["retire_none", "retire"]))}
+        return Snapshot(**options, scope=tuple(scope), empty_scope=draw(st.sampled_from([None, "delete", "reject"])))
     updates, nulls = draw(st.sampled_from([("full", "value"), ("partial", "value"), ("partial", "not_provided")]))
-    deletes = draw(MAYBE.filter(lambda text: not text or not invalid_placeholders(text)))
+    deletes = draw(MAYBE_SQL)
     ties = draw(st.sampled_from(["reject", "delete_wins"] if deletes else ["reject"]))
     return Feed(**options, deletes=deletes, updates=updates, nulls=nulls, ties=ties)
 

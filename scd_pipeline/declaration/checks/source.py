@@ -250,6 +250,8 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
         _check_feed(errors, path, draft)
     else:
         errors.choice(f"{path}.unreadable_keys", draft.unreadable_keys, ("retire_none", "retire"))
+        if draft.empty_scope is not None:
+            errors.choice(f"{path}.empty_scope", draft.empty_scope, ("delete", "reject"))
         errors.unique(f"{path}.scope", draft.scope)
         if draft.sequence is not None and draft.effective_at is None:
             problem = "a snapshot contains each entity once unless its rows have times"

@@ -120,7 +120,7 @@ _CHANNEL: Options = {
     "jdbc": Kind.SECTION,
 }
 EXPRESSION: Options = {"expression": Kind.TEXT}
-SNAPSHOT: Options = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT}
+SNAPSHOT: Options = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT, "empty_scope": Kind.TEXT}
 FEED: Options = {
     **_CHANNEL,
     "updates": Kind.TEXT,

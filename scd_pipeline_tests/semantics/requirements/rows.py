@@ -26,6 +26,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
     "Histories of base tables": tuple(f"H{number}" for number in range(1, 37)),
     "Landing tables and dlt's strategies": tuple(f"D{number}" for number in (*range(1, 21), *range(22, 43))),
+    "Fact loads": tuple(f"L{number}" for number in (*range(2, 12), 14, 19)),
 }
 
 ROWS: dict[str, str] = {
@@ -641,6 +642,27 @@ ROWS: dict[str, str] = {
         "An upsert without a primary key or with a merge key is rejected, and so is a delivery with different rows of "
         "one key."
     ),
+    "L2": "A whole reload leaves exactly the delivered facts. Until its commit, readers have the earlier ones.",
+    "L3": "A reader in a loop sees all old or all new facts: two row counts, and no error.",
+    "L4": "Nothing of a load that was killed reaches the table of the fact before the next load completes it.",
+    "L5": "A reload of a day or a partition leaves the files of the other days as they are.",
+    "L6": "Several days change in one commit: for a reader in a loop, the sum over all days is constant.",
+    "L7": (
+        "A row outside of the announced days is a bad row. A delivery that has no rows of an announced day is "
+        "rejected, unless the source declares that such a day is emptied."
+    ),
+    "L8": "Increments for old days leave all existing files as they are, and the table is readable throughout.",
+    "L9": "No fact exists twice after a delivery that is passed twice or retried.",
+    "L10": "A late row of an old day is added to that day, with the surrogate key of its event time.",
+    "L11": (
+        "If a load of all facts, of a day or of increments is killed, readers have the last complete state, and the "
+        "next load completes it."
+    ),
+    "L14": (
+        "Facts have the surrogate keys of their event time, also after a late change of a dimension, whether all "
+        "facts, a day or increments are loaded."
+    ),
+    "L19": "Compaction after a load changes no row for a reader. There are no indexes that have to be disabled.",
 }
 
 NO_TABLE: dict[str, str] = {
