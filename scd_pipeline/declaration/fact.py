@@ -303,8 +303,10 @@ def _check_source(fact: Fact, report: Report) -> None:
 def _check_channel(path: str, channel: Snapshot | Feed, report: Report) -> None:
     if channel.format == "debezium":
         report("NOT_APPLICABLE", f"{path}.format", "debezium is for dimensions only", "write json")
-    elif channel.deletes or (channel.effective_at and not _has_cursor(channel)):
-        report("NOT_APPLICABLE", path, "has options for dimensions only", "remove `deletes` and `effective_at`")
+    elif isinstance(channel, Snapshot) and channel.deletes:
+        report("NOT_APPLICABLE", f"{path}.deletes", "is an option for snapshots of dimensions", "remove it")
+    elif channel.effective_at and not _has_cursor(channel):
+        report("NOT_APPLICABLE", f"{path}.effective_at", "is an option for dimensions only", "remove it")
     elif isinstance(channel, Feed) and channel.updates != "full":  # a row without its event time has no time (S23)
         problem = "the feed of a fact provides all columns"
         report("NOT_APPLICABLE", f"{path}.updates", problem, "remove `updates` and `nulls`")

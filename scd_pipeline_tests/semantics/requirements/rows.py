@@ -538,8 +538,8 @@ ROWS: dict[str, str] = {
         "(1, 2024-01-02, B) and (2, 2024-01-01, C): of equal values the first row of the file remains."
     ),
     "D10": (
-        "Eight lists of records in two overlapping pages of 100 each, passed to a load with the disposition, the key and "
-        "the table, have each id once."
+        "Eight lists of records in two overlapping pages of 100 each, passed to a load with the disposition, the key "
+        "and the table, have each id once."
     ),
     "D11": "Records are loaded into the table that each names, with one copy of an id in each table.",
     "D12": (
