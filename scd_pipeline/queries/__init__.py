@@ -21,6 +21,7 @@ from scd_pipeline.queries.dimension import (
     quarantine,
     queried_table,
 )
+from scd_pipeline.queries.dimension_versions import DIMENSION_VERSIONS_SUFFIX, dimension_versions
 from scd_pipeline.queries.joins import join_as_of, overlap, with_dimensions
 from scd_pipeline.queries.timed_tables import (
     parse_read_time,
@@ -32,6 +33,7 @@ from scd_pipeline.queries.views import create_views, register, view_names
 
 __all__ = [
     "BATCHES_SUFFIX",
+    "DIMENSION_VERSIONS_SUFFIX",
     "QUARANTINE_SUFFIX",
     "as_of",
     "audit",
@@ -39,6 +41,7 @@ __all__ = [
     "child_table",
     "create_views",
     "current",
+    "dimension_versions",
     "history",
     "join_as_of",
     "overlap",

@@ -150,7 +150,8 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     Returns:
         `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("current" if it is in effect, "superseded"
         by a higher revision, or "withdrawn"), `rows`, `bad_rows`, `entities`, what the batch changed when it was loaded
-        (`new`, `changed`, `deleted`), the `earliest` and `latest` business time, and `run_id`.
+        (`new`, `changed`, `deleted`), the `earliest` and `latest` business time, the `actor` and `reason` of the whole
+        delivery, as of a withdrawal, and `run_id`.
 
     Raises:
         SetupError: The change log does not exist.
@@ -169,6 +170,8 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         *[info[name].alias(name) for name in _COUNTS],
         info["earliest"].alias("earliest"),
         info["latest"].alias("latest"),
+        info["actor"].alias("actor"),
+        info["reason"].alias("reason"),
         info["run_id"].alias("run_id"),
     )
 

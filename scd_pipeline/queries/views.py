@@ -31,6 +31,7 @@ from scd_pipeline.queries.dimension import (
     quarantine,
     queried_table,
 )
+from scd_pipeline.queries.dimension_versions import DIMENSION_VERSIONS_SUFFIX, dimension_versions
 from scd_pipeline.queries.joins import OverlapSide, joined_query, overlap_query
 
 VERSIONS_SUFFIX = "_versions"
@@ -63,7 +64,7 @@ class View:
 def view_names(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
     """Return the names that `register` can create: the tables, and the views of each dimension and fact."""
     tables = warehouse.tables()
-    return _names(tables, _ready_views(warehouse, tables, facts))
+    return _names(tables, _ready_views(warehouse, tables, facts), facts)
 
 
 def register(
@@ -80,7 +81,7 @@ def register(
 
     Args:
         names: The names to create, out of `view_names`; by default all.
-        facts: The declarations of the facts whose `<fact>_joined` view is created.
+        facts: The declarations of the facts whose `<fact>_joined` and `<fact>_dimension_versions` views are created.
         query: Without `names`, create only the views that occur in this query.
 
     Returns:
@@ -93,13 +94,16 @@ def register(
     requested = None if names is None else list(names)
     ready = _ready_views(warehouse, tables, facts, query if requested is None else " ".join(requested))
     views_by_name = {view.name: view for view in ready}
-    selected = _names(tables, ready, query) if requested is None else requested
+    selected = _names(tables, ready, facts, query) if requested is None else requested
     pinned = _pinned_versions(warehouse, tables, selected)
+    facts_by_view = {fact.name + DIMENSION_VERSIONS_SUFFIX: fact for fact in facts}
     for name in selected:
         if name in views_by_name:  # a key list of an earlier release has the name of a view
             views_by_name[name].create(warehouse, is_temporary=True)
         elif name in tables:
             warehouse.table(name).read(pinned.get(name)).createOrReplaceTempView(name)
+        elif name in facts_by_view:
+            dimension_versions(warehouse, facts_by_view[name]).createOrReplaceTempView(name)
         elif name.endswith(BATCHES_SUFFIX):
             batches(warehouse, name.removesuffix(BATCHES_SUFFIX)).createOrReplaceTempView(name)
         else:
@@ -181,8 +185,9 @@ def _occurring(names: Sequence[str], query: str | None) -> list[str]:
     return [name for name in names if query is None or name.casefold() in query.casefold()]
 
 
-def _names(tables: Sequence[str], ready: Sequence[View], query: str | None = None) -> list[str]:
+def _names(tables: Sequence[str], ready: Sequence[View], facts: Sequence[Fact], query: str | None = None) -> list[str]:
     derived = [name + suffix for name in _dimensions(tables) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
+    derived += [fact.name + DIMENSION_VERSIONS_SUFFIX for fact in facts if fact.name in tables]
     return sorted(_occurring([*{*tables, *derived, *(view.name for view in ready)}], query))
 
 
