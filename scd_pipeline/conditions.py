@@ -39,6 +39,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "replace the file by the complete snapshot (of a frame deliver a higher revision) and load again, or allow "
         "`retire_guard` " + ways_to_allow("retire_guard"),
     ),
+    "CONTROL_TOTALS": Condition(
+        "{differences}; expected equal numbers; nothing of it was written",
+        "deliver the complete data or the correct control totals and load again, or allow `control_totals` "
+        + ways_to_allow("control_totals"),
+    ),
     "UNORDERED_CHANGES": Condition(
         "several changes of {keys} have the same time; expected one change per key and time, or an order",
         "declare a `sequence` column that orders the changes, or `ties` that decide between them, or deliver one "
@@ -93,7 +98,8 @@ CONDITIONS: Mapping[str, Condition] = {
     "LOWER_REVISION": Condition(
         "revision {revision} is not loaded: revision {current} is higher and {state}; expected a revision above "
         "{current}",
-        "if this is the corrected content, deliver it under a higher revision",
+        "if this is the corrected content, deliver it under a higher revision; to load a withdrawn delivery again, "
+        "allow `withdrawn` " + ways_to_allow("withdrawn"),
     ),
     "UNREADABLE_DELIVERY": Condition(
         "it cannot be read: {reason}; expected a complete delivery in the declared format",
@@ -197,6 +203,14 @@ CONDITIONS: Mapping[str, Condition] = {
     "UNKNOWN_CHANNEL": Condition("{requested}; expected {channels}", "pass the channel that the source declares"),
     "UNKNOWN_RULE": Condition(
         "`allow` has unknown rules: {rules}; expected some of {expected}", "correct the name: {hint}"
+    ),
+    "UNKNOWN_TOTAL": Condition(
+        "`totals` has {name}, which is not a column of whole numbers or decimals of the source; expected such a column",
+        "correct the name: {hint}",
+    ),
+    "DELIVERY_TOTALS": Condition(
+        "{value} is not a control total; expected a mapping of `rows` and names of columns to exact numbers",
+        'pass whole numbers, decimals or text, such as totals={{"rows": 2, "amount": "12.50"}}',
     ),
     "UNDECLARED_SCOPE": Condition(
         "scope={value}, but its {channel} declares no scope; expected a snapshot with `scope`",
@@ -492,6 +506,22 @@ CONDITIONS: Mapping[str, Condition] = {
         "archive too; nothing was written",
         "declare after how many years closed versions may be archived, such as `archive_after_years: 7`",
     ),
+    "WITHDRAWAL_NOT_EXPLAINED": Condition(
+        "`{argument}` is empty; expected who withdraws the delivery and why, which the change log records; nothing was "
+        "written",
+        "pass a text",
+    ),
+    "WITHDRAWAL_WITHOUT_PARTITION": Condition(
+        "the run has no partition; expected the partitions of the deliveries to withdraw; nothing was written",
+        "launch it for these partitions",
+    ),
+    "DELIVERY_NOT_LOADED": Condition(
+        "no delivery {name} was loaded; expected one that the change log has; nothing was written",
+        "{hint}query `{batches}` for the names of its deliveries",
+    ),
+    "SEVERAL_DELIVERIES": Condition(
+        "several deliveries have the name {name}; expected one; nothing was written", "write {names}"
+    ),
     "ARCHIVE_NOT_EXPLAINED": Condition(
         "`{argument}` is empty; expected who archives and why, which the commit records; nothing was written",
         "pass a text",
@@ -701,6 +731,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "ONE_DIMENSION_EXPECTED": Condition(
         "the argument names {tables}; expected exactly one dimension", "name one dimension"
     ),
+    "ONE_TABLE_EXPECTED": Condition("the argument names {tables}; expected exactly one table", "name one table"),
     "OUTPUT_FILE": Condition(
         "the output cannot be written: {reason}; expected a file in an existing folder",
         "create the folder, or choose another file with --output",

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES, DECLARATION_WARNINGS
 from scd_pipeline.exit_codes import ExitCode
 
-OVERRIDABLE_RULES = ("bad_rows", "retire_guard")
-"""The rules that `Delivery.allow` can override (S26, S27)."""
+OVERRIDABLE_RULES = ("bad_rows", "retire_guard", "control_totals", "withdrawn")
+"""The rules that `Delivery.allow` can override: those by which batches are rejected (S26, S27, S41), and that a
+withdrawn delivery remains so (S34)."""
 
 
 class ScdError(Exception):

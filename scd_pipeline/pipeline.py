@@ -30,6 +30,7 @@ from scd_pipeline.load.run import LoadResult, load, plan
 from scd_pipeline.load.source_deliveries import cursor_delivery, other_deliveries
 from scd_pipeline.operations import archive, check, repair, status
 from scd_pipeline.operations.repair_without_log import repair_without_log
+from scd_pipeline.operations.withdrawals import withdrawal
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
 from scd_pipeline.texts import join_names, short_repr
@@ -156,7 +157,8 @@ class Pipeline:
             source: The source of that delivery; by default the only one that is declared.
             channel: The channel of that delivery, `snapshot` or `feed`; by default the only one of the source.
             revision: The revision of that delivery, 0 by default; a higher one replaces a lower one of the same name.
-            allow: The rules that may not reject these deliveries: `bad_rows`, `retire_guard`.
+            allow: The rules that may not reject these deliveries: `bad_rows`, `retire_guard`,
+                `control_totals`; and `withdrawn`, which loads withdrawn deliveries again.
             run_id: An id of this load, which is stored with its batches and commits.
             retry: The number of attempts after write conflicts, 5 by default, and the waits between them, as in
                 `Retry(attempts=8)`.
@@ -179,6 +181,47 @@ class Pipeline:
         declared, selected = self._select(table, options, deliveries, name, at, source, channel, revision, allow)
         if isinstance(declared, Dimension):
             _log_warnings(declared.warnings)
+        result = self._load(declared, selected, run_id, retry)
+        if raise_on_rejection:
+            result.raise_if_rejected()
+        return result
+
+    def withdraw(
+        self,
+        table: DeclaredTable,
+        delivery: str,
+        *,
+        by: str,
+        reason: str,
+        run_id: str = "",
+        retry: Retry | None = None,
+    ) -> LoadResult:
+        """Withdraw a delivery: the table becomes what it would be without it, and all other deliveries remain.
+
+        The delivery is loaded again only by `load` with `allow="withdrawn"`. Facts follow the withdrawal of a delivery
+        of their dimension with their next load.
+
+        Args:
+            table: The declaration of the dimension or fact.
+            delivery: The name of the delivery, such as `2024-01-31`, or `crm.snapshot.2024-01-31` for one channel.
+            by: The person or program that withdraws it, for `batches` and the audit.
+            reason: The reason, for `batches` and the audit.
+            run_id: As for `load`.
+            retry: As for `load`.
+
+        Returns:
+            The number of rows that were changed; the outcome is `unchanged` if it was withdrawn before.
+
+        Raises:
+            UsageError: An argument has a value that cannot be used, or no delivery of that name was loaded, or several.
+            LoadError: As for `load`.
+        """
+        declared = _require_declaration(table)
+        name, by, reason = _text("delivery", delivery), _text("by", by), _text("reason", reason)
+        withdrawn = withdrawal(self.warehouse, declared, name, by=by, reason=reason)
+        return self._load(declared, Discovery([withdrawn]), run_id, retry)
+
+    def _load(self, declared: DeclaredTable, selected: Discovery, run_id: Any, retry: Any) -> LoadResult:
         text = _text("run_id", run_id)
         if retry is not None and not isinstance(retry, Retry):
             raise UsageError("NOT_A_RETRY", "retry", value=short_repr(retry))
@@ -194,8 +237,6 @@ class Pipeline:
         _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []
         queries.create_views(self.warehouse, [declared.name], facts, on_failure=_log.warning)
-        if raise_on_rejection:
-            result.raise_if_rejected()
         return result
 
     def load_each(

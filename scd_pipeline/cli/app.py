@@ -23,7 +23,7 @@ from scd_pipeline.errors import ScdError
 from scd_pipeline.exit_codes import ExitCode
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Load": (loads.load, loads.plan),
+    "Load": (loads.load, loads.plan, loads.withdraw),
     "Query": (queries.as_of, queries.history, queries.audit, queries.bad_rows, queries.sql, timed.log),
     "Operate": (
         health.status,

@@ -144,6 +144,17 @@ class Settings:
             raise UsageError("TABLE_NOT_DECLARED", str(requested), declarations=self.declarations, hint=hint)
         return tables
 
+    def declared_table(self, requested: str) -> DeclaredTable:
+        """Return the one table that an argument names.
+
+        Raises:
+            UsageError: The argument names no table or several.
+        """
+        tables = self.declared_tables(requested)
+        if len(tables) != 1:
+            raise UsageError("ONE_TABLE_EXPECTED", requested, tables=", ".join(table.name for table in tables))
+        return tables[0]
+
     def declared_facts(self, requested: str | None = None) -> list[Fact]:
         """Return all facts that are declared with the tables that an argument names.
 

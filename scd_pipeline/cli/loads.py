@@ -1,4 +1,4 @@
-"""The commands that load: load and plan."""
+"""The commands that load: load, plan and withdraw."""
 
 from __future__ import annotations
 
@@ -284,3 +284,33 @@ def _select_deliveries(
     others = partial(other_deliveries, warehouse, variables=variables, now=now)
     available = select_by_table(row_dimensions, warehouse.spark, names=names, allow=allow, others=others)
     return [(item, each) for item, each in zip(declared, available, strict=True) if each.deliveries or not names]
+
+
+@click.command()
+@click.argument("table", metavar="TABLE", shell_complete=complete_tables)
+@click.argument("delivery", metavar="DELIVERY")
+@click.option("--by", required=True, metavar="NAME", help="Person who withdraws the delivery, for its batch.")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason, for its batch.")
+@with_settings
+@with_output
+def withdraw(settings: Settings, *, table: str, delivery: str, by: str, reason: str, output: Output) -> None:
+    """Undo one delivery of a table, and no other.
+
+    TABLE is a dimension, a fact or a landing table; DELIVERY is a name such as 2024-01-31, or crm.snapshot.2024-01-31
+    for one channel. The delivery is loaded again only by `scd load --delivery DELIVERY --allow withdrawn`.
+    """
+    from scd_pipeline.load.run import load as load_table
+    from scd_pipeline.operations.withdrawals import withdrawal
+    from scd_pipeline.queries import create_views
+
+    declared, facts = settings.declared_table(table), settings.declared_facts(table)
+    with settings.open(quick=False) as warehouse, progress(f"withdrawing {delivery} of {declared.name}") as task:
+        withdrawn = withdrawal(warehouse, declared, delivery, by=by, reason=reason)
+        has_facts = any(declared in fact.dimensions for fact in facts)
+        result = load_table(warehouse, declared, [withdrawn], progress=task, has_facts=has_facts)
+        create_views(warehouse, [declared.name], facts, on_failure=warn)
+    (key,) = _partition_keys(declared, [withdrawn])
+    rows = Rows.from_records(COLUMNS, [_record(declared.name, key, batch) for batch in result.results])
+    _print_result(result, rows, result.results, output)
+    if not output.is_table:
+        output.write(rows)

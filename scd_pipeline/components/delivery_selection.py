@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from functools import partial
 
 from scd_pipeline.components.partitions import has_everything
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import Others, file_version, select
 from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
@@ -16,9 +16,10 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.table_states import TableState, table_name, table_states
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
-from scd_pipeline.errors import LoadWarning
+from scd_pipeline.errors import LoadWarning, UsageError
 from scd_pipeline.load.log import read_log
 from scd_pipeline.load.source_deliveries import other_deliveries
+from scd_pipeline.operations.withdrawals import withdrawal
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,34 @@ def resolve_partitions(
         loaded_before={key: result for key, (_, result) in logged.items()},
         is_everything=is_everything,
         warnings=discovered.warnings if is_everything else (),
+    )
+
+
+def withdrawn_partitions(
+    warehouse: Warehouse, declared: DeclaredTable, partitions: Collection[str], *, by: str, reason: str
+) -> DeliverySelection:
+    """Select the withdrawals of the deliveries of some partitions.
+
+    Args:
+        declared: The declaration.
+        partitions: The requested partitions.
+        by: The person who withdraws them.
+        reason: The reason.
+
+    Raises:
+        UsageError: No partition is requested, or as `withdrawal`, also for the partition `everything`.
+    """
+    if not partitions:
+        raise UsageError("WITHDRAWAL_WITHOUT_PARTITION", declared.name)
+    withdrawals = {name: withdrawal(warehouse, declared, name, by=by, reason=reason) for name in sorted(partitions)}
+    return DeliverySelection(
+        withdrawals,
+        available=len(withdrawals),
+        keys={name: name for name in withdrawals},
+        unresolved={},
+        missing_files=[],
+        loaded_before={},
+        is_everything=False,
     )
 
 

@@ -16,7 +16,7 @@ import dagster as dg
 from pydantic import Field
 
 from scd_pipeline.components.dagster_internals import partitions_observed_last
-from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
+from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions, withdrawn_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
 from scd_pipeline.components.load_checks import LoadChecks
 from scd_pipeline.components.partition_events import (
@@ -46,7 +46,8 @@ class LoadConfig(dg.Config):
 
     allow: list[str] = Field(
         default=[],
-        description="Rules that this run overrides: 'bad_rows', 'retire_guard'.",
+        description="Rules that this run overrides: 'bad_rows', 'retire_guard', 'control_totals'; 'withdrawn' loads "
+        "withdrawn deliveries again.",
     )
     files: dict[str, str] | None = Field(
         default=None,
@@ -54,6 +55,13 @@ class LoadConfig(dg.Config):
         "as the arrival sensor saw them, and the states of tables. A file that has changed since is loaded by a later "
         "run.",
     )
+    withdraw: bool = Field(
+        default=False,
+        description="Whether the run withdraws the deliveries of its partitions, as `scd withdraw`. A run with "
+        "`allow: [withdrawn]` loads them again.",
+    )
+    by: str = Field(default="", description="Person who withdraws the deliveries; required with `withdraw`.")
+    reason: str = Field(default="", description="Reason of the withdrawal; required with `withdraw`.")
 
 
 def load_step(
@@ -194,9 +202,7 @@ def _load(
         opened = warehouse.open()
         context.log.info(f"{declared.name}: connected to Spark {opened.spark.version}")
         try:
-            selection = resolve_partitions(
-                opened, as_dimension(declared), requested, allow=config.allow, files=config.files
-            )
+            selection = _select(opened, declared, requested, config)
             _log_selection(context, declared.name, selection)
             # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
             file_versions = selection.file_versions()
@@ -210,6 +216,14 @@ def _load(
         context.log.warning(str(warning))
     batches = selection.by_partition(report.result.results)
     return _PartitionedLoad(report, batches, selection.unresolved, file_versions)
+
+
+def _select(
+    warehouse: Warehouse, declared: DeclaredTable, requested: set[str], config: LoadConfig
+) -> DeliverySelection:
+    if config.withdraw:
+        return withdrawn_partitions(warehouse, declared, requested, by=config.by, reason=config.reason)
+    return resolve_partitions(warehouse, as_dimension(declared), requested, allow=config.allow, files=config.files)
 
 
 def _log_selection(context: dg.AssetExecutionContext, table: str, selection: DeliverySelection) -> None:

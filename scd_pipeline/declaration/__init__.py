@@ -2,6 +2,7 @@
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
+from scd_pipeline.declaration.control_totals import ControlTotals
 from scd_pipeline.declaration.declared import DeclaredTable
 from scd_pipeline.declaration.describe import describe
 from scd_pipeline.declaration.dimension import Dimension
@@ -34,6 +35,7 @@ __all__ = [
     "Begin",
     "Channel",
     "Column",
+    "ControlTotals",
     "DataType",
     "Decimal",
     "Declarations",

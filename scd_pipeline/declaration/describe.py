@@ -107,7 +107,7 @@ def _source(source: Source) -> dict[str, Any]:
 
 
 def _channel(channel: Channel) -> Any:
-    options = _changed_fields(channel, excluded=("options", "jdbc"))
+    options = _changed_fields(channel, excluded=("options", "jdbc", "control_totals"))
     if channel.jdbc is not None:
         jdbc = {option: value for option, value in _changed_fields(channel.jdbc).items() if value}
         options = {"jdbc": jdbc, **options}
@@ -115,6 +115,9 @@ def _channel(channel: Channel) -> Any:
         del options["effective_at"]
     if channel.options:
         options["options"] = channel.reader_options
+    if channel.control_totals is not None:
+        declared = _changed_fields(channel.control_totals)
+        options["control_totals"] = {option: value for option, value in declared.items() if value}
     if channel.format == format_of(channel.path, channel.versions):
         options.pop("format", None)
     return options["path"] if list(options) == ["path"] else options

@@ -177,6 +177,9 @@ def _channel(table: Options, declared: type) -> Schema:
         "options": {"type": "object", "additionalProperties": _TEXT},
         "format": {"enum": list(FORMATS)},
         "jdbc": _jdbc(),
+        "control_totals": _section(
+            options.CONTROL_TOTALS, sections={"sums": {"type": "object", "additionalProperties": _TEXT}}
+        ),
     }
     return _or_section(_TEXT, _section(table, declared, sections))
 

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from scd_pipeline.declaration.batch_values import with_batch_values
+from scd_pipeline.declaration.control_totals import ControlTotals, as_control_totals
 from scd_pipeline.declaration.debezium import OPTIONS, debezium_options
 from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.jdbc import Jdbc, as_jdbc
@@ -140,6 +141,7 @@ class Channel:
     - `ties`: what happens if nothing orders two changes of one batch (S5): the batch is rejected, or `delete_wins`, or
       the `first_row` or the `last_row` of the file wins
     - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
+    - `control_totals`: where the source declares the number of rows of a delivery, and sums of columns (S41)
     - `rows`: an SQL condition over the delivery's columns; a row for which it is not true has no effect
     - `deletes`: an SQL condition over the delivery's columns, true for a delete; in a snapshot, such a row counts as
       absent
@@ -170,9 +172,10 @@ class Channel:
     rows: str | None = None
     deletes: str | None = None
     jdbc: Jdbc | None = None
+    control_totals: ControlTotals | None = None
 
     def __post_init__(self) -> None:
-        set_frozen_fields(self, jdbc=as_jdbc(self.jdbc))
+        set_frozen_fields(self, jdbc=as_jdbc(self.jdbc), control_totals=as_control_totals(self.control_totals))
         if self.format == "debezium":
             set_frozen_fields(self, **debezium_options({name: getattr(self, name) for name in OPTIONS}))
         set_frozen_fields(self, options=_pairs(self.options), effective_at=_computed(self.effective_at))
@@ -208,10 +211,15 @@ class Channel:
         return tuple(_as_column(part) for part in parts)
 
     @property
+    def control_columns(self) -> dict[str, str]:
+        """The delivery's columns with control totals, by the names of these."""
+        return self.control_totals.delivered_columns if isinstance(self.control_totals, ControlTotals) else {}
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """The delivery's columns that the channel names outside of expressions."""
         columns = (*([self.time_column] if self.time_column else []), *self.sequence_columns)
-        texts = (self.reason, self.actor, self.correlation_id)
+        texts = (self.reason, self.actor, self.correlation_id, *self.control_columns.values())
         return (*(name for column in columns for name in column.from_), *(name for name in texts if name is not None))
 
     @property
@@ -255,6 +263,7 @@ class Snapshot(Channel):
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `rows`, `deletes`: the conditions of the rows that count, and of those whose entities count as absent
     - `reason`, `actor`, `correlation_id`: columns for the audit
+    - `control_totals`: the number of rows of a delivery, and sums of columns, as the source declares them
 
     `help(Channel)` explains the options that both channels have.
     """
@@ -288,6 +297,7 @@ class Feed(Channel):
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `rows`, `deletes`: the conditions of the rows that count, and of those that are deletes
     - `reason`, `actor`, `correlation_id`: columns for the audit
+    - `control_totals`: the number of rows of a delivery, and sums of columns, as the source declares them
 
     `help(Channel)` explains the options that both channels have.
     """

@@ -18,6 +18,7 @@ from scd_pipeline.columns import KIND
 from scd_pipeline.declaration import Dimension, Snapshot
 from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline.deliveries.batch_summary import with_exact_ties
+from scd_pipeline.deliveries.control_totals import with_control_totals
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.file_changes import changed_deliveries, fingerprint_deliveries
 from scd_pipeline.deliveries.intake import IntakeResult
@@ -70,7 +71,7 @@ def accept(
     results = {**_reject_by_time(pending, dimension), **stored_results(pending, stored)}
     pending = count_duplicates(raise_revisions(pending, stored))
     to_read = [delivery for delivery in pending if not delivery.batch.withdrawn and delivery.number not in results]
-    to_read = _with_changes_only(to_read, stored)
+    to_read = [with_control_totals(each, dimension) for each in _with_changes_only(to_read, stored)]
     withdrawn = [delivery for delivery in pending if delivery.batch.withdrawn]
     fingerprints = fingerprint_deliveries(to_read)
     while True:

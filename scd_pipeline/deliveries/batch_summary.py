@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, BAD_REASON, BATCH, CHANNEL, DELETE, EFFECTIVE_AT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.control_totals import control_figures, observed_sums, observed_totals
 from scd_pipeline.deliveries.early_times import event_time_unit
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
@@ -119,7 +120,7 @@ def content_figures(
     figures = {_UNASSIGNED: F.count_if(is_delivered & F.col(BATCH).isNull())}
     for number, delivery in enumerate(deliveries):
         is_of_batch = is_delivered & (F.col(BATCH) == delivery.row_tag)
-        totals = _totals(is_of_batch, _scopes_to_list([delivery]), dimension)
+        totals = _totals(is_of_batch, [delivery], dimension)
         figures |= {f"{number} {name}": total for name, total in totals.items()}
     return figures
 
@@ -160,8 +161,7 @@ def _queried_contents(
     rows: DataFrame, deliveries: Sequence[PendingDelivery], dimension: Dimension
 ) -> dict[str, BatchContent]:
     """Return the contents of many deliveries by one query."""
-    scopes = _scopes_to_list(deliveries)
-    totals = _totals(F.lit(True), scopes, dimension)
+    totals = _totals(F.lit(True), deliveries, dimension)
     counted = rows.groupBy(BATCH).agg(*[total.alias(name) for name, total in totals.items()])
     values = {row[BATCH]: row.asDict() for row in counted.collect()}
     return {each.row_tag: _content(values[each.row_tag], "", each) for each in deliveries if each.row_tag in values}
@@ -188,8 +188,8 @@ def _scope_text(names: Sequence[str], dimension: Dimension) -> Column:
     return F.when(all_of([col(name)["v"].isNotNull() for name in attributes]), text_of_parts(values))
 
 
-def _totals(is_of_batch: Column, scopes: Sequence[tuple[str, ...]], dimension: Dimension) -> dict[str, Column]:
-    """Return the aggregates over the rows of a batch."""
+def _totals(is_of_batch: Column, deliveries: Sequence[PendingDelivery], dimension: Dimension) -> dict[str, Column]:
+    """Return the aggregates over the rows of a batch, which is that of one of the deliveries."""
     is_filtered = F.col(KIND) == FILTERED
     is_counted, is_good = is_of_batch & ~is_filtered, is_of_batch & _is_good()
     is_bad = is_of_batch & (F.col(KIND) == BAD)
@@ -203,7 +203,7 @@ def _totals(is_of_batch: Column, scopes: Sequence[tuple[str, ...]], dimension: D
             1,
             MAX_SCOPE_VALUES + 1,  # enough to reject it, whatever its size is
         )
-        for names in scopes
+        for names in _scopes_to_list(deliveries)
     }
     return {
         "rows": F.count_if(is_counted),
@@ -220,6 +220,7 @@ def _totals(is_of_batch: Column, scopes: Sequence[tuple[str, ...]], dimension: D
         "latest": F.max(time),
         "earliest_event": F.min(F.when(is_good, _event_time(dimension))),
         **scope_values,
+        **control_figures(deliveries, is_of_batch, is_good, dimension),
     }
 
 
@@ -258,6 +259,8 @@ def _content(values: Mapping[str, Any], prefix: str, delivery: PendingDelivery) 
         latest=from_micros_or_none(of_batch["latest"]),
         earliest_event=from_micros_or_none(of_batch["earliest_event"]),
         scope=tuple(sorted(scope or ())),
+        sums=observed_sums(of_batch, delivery),
+        totals=observed_totals(of_batch, delivery),
     )
 
 

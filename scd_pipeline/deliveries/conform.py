@@ -41,7 +41,7 @@ from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.casts import MICROSECONDS_IN_JSON, Cast, cast, cast_json
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, missing_rule, value_at_path
-from scd_pipeline.deliveries.expressions import DELETES, ROWS, column_label, sequence_part
+from scd_pipeline.deliveries.expressions import DELETES, ROWS, column_label, control_column, sequence_part
 from scd_pipeline.deliveries.landing_rows import is_outranked, with_row_identity
 from scd_pipeline.deliveries.row_columns import (
     ABSENT,
@@ -55,6 +55,8 @@ from scd_pipeline.deliveries.row_columns import (
     PROBLEM,
     ROW_ORDER,
     ROW_ORDER_TYPE,
+    TOTALS,
+    TOTALS_TYPE,
 )
 from scd_pipeline.deliveries.row_fields import RowFields, value_text
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
@@ -127,8 +129,8 @@ def conform(
     precedes by `dedup_sort` is "filtered" too.
 
     Returns:
-        The columns of change records, `_scd_hash`, `_key_readable`, `_scd_nulled`, and `_scd_row_order`, which is NULL
-        unless the first or the last row of a file decides ties; the deciding row has the greatest.
+        The columns of change records, `_scd_hash`, `_key_readable`, `_scd_nulled`, `_scd_totals`, and `_scd_row_order`,
+        which is NULL unless the first or the last row of a file decides ties; the deciding row has the greatest.
 
     Raises:
         AnalysisException: An expression of the declaration names a column that the frame lacks.
@@ -162,7 +164,7 @@ def conform(
     typed = with_row_identity(typed, dimension, is_counted & ~F.col(_DELETED))
     text = F.coalesce(F.col(LINE), _row_text())
     records = _change_record_columns(mapping, source, channel, dimension, text)
-    return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
+    return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER, TOTALS)
 
 
 def batch_texts(batch: Batch, row_tag: str) -> dict[str, Column]:
@@ -448,6 +450,7 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
     conditions = [name for name in (ROWS, DELETES) if name in mapping.guarded]
     problems += [F.when(mapping.fails(name), _failure(name)) for name in conditions]
     columns += [is_deleted.alias(_DELETED), _is_filtered(mapping, channel).alias(_IS_FILTERED)]
+    columns.append(_control_totals(mapping, channel).alias(TOTALS))
     columns += [F.struct(*left_out).alias(_NOT_PROVIDED), F.struct(*cleared).alias(_CLEARED)]
     return _Values(columns, problems, sum_of(nulled))
 
@@ -501,6 +504,14 @@ def _text_of_row_or_delivery(name: str, mapping: ColumnMapping) -> Column:
     column = _CastColumn(*mapping.columns[name], parse_type("string"), mapping.row_fields, {})
     text = cast(column.delivered, column.physical, column.data_type, CastOptions()).value
     return F.coalesce(text, delivery_text)
+
+
+def _control_totals(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
+    """Return the control totals that a row has, as texts in declared order."""
+    columns = [mapping.columns[control_column(name)] for name in channel.control_columns]
+    delivered = [_CastColumn(*column, parse_type("string"), mapping.row_fields, {}).delivered for column in columns]
+    texts = F.array(*[value.cast("string") for value in delivered]) if delivered else F.lit(None)
+    return texts.cast(TOTALS_TYPE)
 
 
 def _cast_problem(name: str, is_bad: Column, column: _CastColumn, mapping: ColumnMapping) -> Column:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.deliveries.revisions import is_lower, lower_revision, with_current_revision
+from scd_pipeline.deliveries.revisions import content, is_lower, lower_revision, restores, with_current_revision
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.history.batch import Batch, DeliveryKey, current_revisions, rank, revision_token
 
@@ -84,9 +84,9 @@ def _decide(
     batch = delivery.batch
     if current is not None and is_lower(batch, current):
         existing = [current, *(other for other in stored if other.id == batch.id)]
-        has_same_content = any(_content(batch) == _content(other) for other in existing)
+        has_same_content = any(content(batch) == content(other) for other in existing)
         return delivery.result("superseded", None if has_same_content else lower_revision(delivery, current))
-    is_same = current is not None and _content(batch) in _unchanged_contents(delivery, current, stored)
+    is_same = current is not None and content(batch) in _unchanged_contents(delivery, current, stored)
     if current is not None and rank(batch.revision) == rank(current.revision):
         return delivery.result("unchanged") if is_same else delivery.result("rejected", _other_content(delivery))
     if is_same:  # accepted content is not judged again, by other limits or rules
@@ -98,16 +98,10 @@ def _decide(
 
 def _unchanged_contents(delivery: PendingDelivery, current: Batch, stored: Sequence[Batch]) -> list[tuple[object, ...]]:
     """Return the contents that change nothing: of the current revision, and of a file before it was withdrawn."""
-    if not (delivery.delivery.is_overwritten_in_place and current.withdrawn):
-        return [_content(current)]
+    if restores(delivery, current) or not (delivery.delivery.is_overwritten_in_place and current.withdrawn):
+        return [content(current)]
     same_delivery = [b for b in stored if b.delivery_key == current.delivery_key and not b.withdrawn]
-    return [_content(current), *(_content(batch) for batch in current_revisions(same_delivery).values())]
-
-
-def _content(batch: Batch) -> tuple[object, ...]:
-    if batch.withdrawn:
-        return ("withdrawn",)
-    return (batch.fingerprint, batch.at, batch.scope)
+    return [content(current), *(content(batch) for batch in current_revisions(same_delivery).values())]
 
 
 def _other_content(delivery: PendingDelivery) -> BatchRejected:

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
+from scd_pipeline.declaration.control_totals import ROW_COUNT, summable_scales
 from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.path_times import suggested_form
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES, TIME_PLACEHOLDERS, format_of
-from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
+from scd_pipeline.deliveries.inputs import (
+    check_frame,
+    check_texts,
+    to_name,
+    to_names,
+    to_path,
+    to_revision,
+    to_time,
+    to_totals,
+)
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
 from scd_pipeline.history.batch import Batch, CursorState, revision_token
 from scd_pipeline.instants import to_instant, to_utc
@@ -43,7 +54,10 @@ class Delivery:
     - `path`: the file or folder of the rows, in place of `frame`; a relative one starts from the current folder
     - `scope`: the values of the channel's scope columns that a snapshot covers; an empty one covers no entity
     - `actor`, `reason`, `correlation_id`: who changed the rows, why, and an id of the change, for the audit (S21)
-    - `allow`: the rules to override: "bad_rows", "retire_guard"
+    - `allow`: the rules to override: "bad_rows", "retire_guard", "control_totals"; "withdrawn" loads a withdrawn
+      delivery again
+    - `totals`: control totals: the number of delivered rows (`rows`), and sums of columns by their names, as whole
+      numbers, decimals or texts; a difference rejects the delivery (S41)
     - `withdrawn`: undoes the delivery; without a revision, whatever its current one is
     - `sealed`: not read again once it was accepted, because its revision identifies its content, as the time of the
       last change of a file does
@@ -87,6 +101,7 @@ class Delivery:
     unchanged_since: str | int | datetime | None = None
     cursor: CursorState | None = None
     connection: Mapping[str, str] | None = field(default=None, repr=False)
+    totals: Mapping[str, str | int | Decimal] | None = None
 
     def __post_init__(self) -> None:
         """Store each field in one form.
@@ -103,6 +118,7 @@ class Delivery:
             unchanged_since=None if self.unchanged_since is None else to_revision(location, self.unchanged_since),
             path=to_path(location, self.path),
             allow=to_names(location, self.allow),
+            totals=to_totals(location, self.totals),
         )
         texts = ("source", "channel", "actor", "reason", "correlation_id", "partition")
         check_texts(location, {name: getattr(self, name) for name in texts})
@@ -190,6 +206,7 @@ class Delivery:
         """
         channel = self.declared_channel(dimension)
         self._check_scope(channel)
+        self._check_totals(dimension)
         if unknown := sorted(self.allow - set(OVERRIDABLE_RULES)):
             details = {"rules": ", ".join(unknown), "expected": ", ".join(OVERRIDABLE_RULES)}
             hint = did_you_mean(unknown[0], OVERRIDABLE_RULES)
@@ -222,6 +239,13 @@ class Delivery:
             if len(values) != len(names):
                 details = {"value": repr(values), "count": len(values), "columns": ", ".join(names)}
                 raise SourceDataError("SCOPE_LENGTH", self.location, **details, expected=len(names))
+
+    def _check_totals(self, dimension: Dimension) -> None:
+        """Check that each sum is of a column of whole numbers or decimals of the source."""
+        summable = [ROW_COUNT, *summable_scales(dimension, self.source)]
+        if unknown := [name for name in self.totals or {} if name not in summable]:
+            hint = did_you_mean(unknown[0], summable)
+            raise SourceDataError("UNKNOWN_TOTAL", self.location, name=unknown[0], hint=hint)
 
 
 def _partition_form(channel: Snapshot | Feed) -> str:

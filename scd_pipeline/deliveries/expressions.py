@@ -47,6 +47,7 @@ def channel_columns(channel: Snapshot | Feed) -> dict[str, DeclaredColumn]:
     if channel.time_column is not None:
         columns[EFFECTIVE_AT] = channel.time_column
     texts = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
+    texts |= {control_column(name): column for name, column in channel.control_columns.items()}
     return {**columns, **{name: DeclaredColumn(text) for name, text in texts.items() if text}}
 
 
@@ -58,6 +59,11 @@ def channel_conditions(channel: Snapshot | Feed) -> dict[str, str]:
 def sequence_part(index: int) -> str:
     """Return the name of a part of the sequence among a channel's columns."""
     return f"{SEQUENCE}_{index}"
+
+
+def control_column(name: str) -> str:
+    """Return the name of a control total among a channel's columns."""
+    return f"control_totals.{name}"
 
 
 def column_label(name: str) -> str:

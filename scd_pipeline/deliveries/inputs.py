@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from scd_pipeline.deliveries.paths import absolute_path
@@ -84,6 +85,32 @@ def to_names(location: str, value: Any) -> frozenset[str]:
     if not all(isinstance(name, str) for name in names):
         raise SourceDataError("DELIVERY_ALLOW", location, value=short_repr(value))
     return frozenset(name.replace("-", "_") for name in names)
+
+
+def to_totals(location: str, value: Any) -> dict[str, str] | None:
+    """Return control totals as texts of exact numbers by name, None for None.
+
+    Raises:
+        SourceDataError: DELIVERY_TOTALS for anything else, such as a floating-point number, which may not be exact.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise SourceDataError("DELIVERY_TOTALS", location, value=short_repr(value))
+    for total in value.values():
+        is_exact = isinstance(total, (str, int, Decimal)) and not isinstance(total, bool)
+        if not is_exact or exact_number(str(total)) is None:
+            raise SourceDataError("DELIVERY_TOTALS", location, value=short_repr(total))
+    return {name: str(total) for name, total in value.items()}
+
+
+def exact_number(text: str) -> Decimal | None:
+    """Return the number that a text is, None if it is not a finite one."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 def check_texts(location: str, fields: Mapping[str, Any]) -> None:

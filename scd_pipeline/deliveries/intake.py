@@ -12,11 +12,12 @@ from scd_pipeline.columns import BAD, BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.deliveries.batch_summary import MAX_SCOPE_VALUES
+from scd_pipeline.deliveries.control_totals import control_rejection
 from scd_pipeline.deliveries.decisions import Decisions, decide
 from scd_pipeline.deliveries.narrowed import NarrowedSnapshot
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.result import BatchResult, ChangeCounts
-from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER, TOTALS
 from scd_pipeline.deliveries.tie_rules import MERGE_BY_TIE_RULE, by_tie_rule
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.frames import union_all
@@ -24,7 +25,7 @@ from scd_pipeline.history.batch import Batch, DeliveryKey, current_revisions
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.texts import first_names, readable_parts
 
-_FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
+_FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER, TOTALS)
 _STORED_TABLE_KEYS = {"timed_table": "TIMED_TABLE_KEY", "landing_table": "LANDING_TABLE_KEY"}
 """The codes of several rows of a key in the table that a source reads, by its option."""
 
@@ -220,7 +221,7 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
             limit=f"{limit:.0%}",
             example=delivery.content.bad_reason,
         )
-    return None
+    return control_rejection(delivery)
 
 
 def _scope_text(columns: Sequence[str], values: Sequence[str]) -> str:

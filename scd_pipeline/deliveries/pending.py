@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.deliveries.column_mapping import ColumnMapping
@@ -32,6 +34,8 @@ class BatchContent:
         earliest, latest: The earliest and the latest time of good rows.
         earliest_event: The earliest event time of a fact, if a declared unit reads it.
         scope: The distinct encoded values of the columns of a scope that the rows determine.
+        sums: The sum of each column that has a control total, over the good rows.
+        totals: The different texts of each control total in the rows, at most two.
     """
 
     rows: int = 0
@@ -49,6 +53,8 @@ class BatchContent:
     latest: datetime | None = None
     earliest_event: datetime | None = None
     scope: tuple[str, ...] = ()
+    sums: Mapping[str, Decimal] = field(default_factory=dict)
+    totals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,7 @@ class PendingDelivery:
         column_mapping: How its columns are read; None before that is known.
         content: What its rows contain, once they are read.
         duplicate: How many earlier deliveries of the load have the same batch id.
+        totals: The control totals of its argument or its file, as texts by name.
         changes_only: Whether only the rows are read that its version of a table inserted or updated.
     """
 
@@ -74,6 +81,7 @@ class PendingDelivery:
     content: BatchContent = BatchContent()
     duplicate: int = 0
     changes_only: bool = False
+    totals: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def create(cls, number: int, delivery: Delivery, dimension: Dimension, run_id: str) -> PendingDelivery:

@@ -74,7 +74,18 @@ from scd_pipeline.deliveries.readers import (
     with_batch_columns,
 )
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.deliveries.row_columns import ADDED, FILE, HASH, KEY_READABLE, LINE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
+from scd_pipeline.deliveries.row_columns import (
+    ADDED,
+    FILE,
+    HASH,
+    KEY_READABLE,
+    LINE,
+    NULLED,
+    ROW_ORDER,
+    ROW_ORDER_TYPE,
+    TOTALS,
+    TOTALS_TYPE,
+)
 from scd_pipeline.deliveries.row_fields import RowFields
 from scd_pipeline.deliveries.text_files import TextOptions, declared_options
 from scd_pipeline.errors import BatchRejected, first_line
@@ -962,5 +973,5 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
     keys = {key.name: key.type for key in dimension.business_key}
     columns = {**keys, **CHANGE_RECORD_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean", NULLED: "int"}
-    columns[ROW_ORDER] = ROW_ORDER_TYPE
+    columns |= {ROW_ORDER: ROW_ORDER_TYPE, TOTALS: TOTALS_TYPE}
     return empty_frame(spark, columns)

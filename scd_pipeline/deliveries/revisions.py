@@ -17,11 +17,11 @@ def stored_results(pending: Sequence[PendingDelivery], stored: Sequence[Batch]) 
     results = {}
     for delivery in pending:
         current = current_by_key.get(delivery.batch.delivery_key)
-        if current is None or delivery.batch.withdrawn:
+        if current is None or delivery.batch.withdrawn or restores(delivery, current):
             continue
         existing = by_id.get(delivery.batch.id) if delivery.delivery.sealed else None
         if existing is not None:
-            is_same = existing.records_batch_id == current.records_batch_id
+            is_same = content(existing) == content(current)
             results[delivery.number] = delivery.result("unchanged" if is_same else "superseded")
         elif _is_older_than_withdrawal(delivery, current):
             results[delivery.number] = delivery.result("superseded", lower_revision(delivery, current))
@@ -45,6 +45,18 @@ def _is_unchanged_since(delivery: PendingDelivery, current: Batch) -> bool:
     """Return whether the current revision is one of those between the last change and the present."""
     is_between = rank(_last_change(delivery)) <= rank(current.revision) <= rank(delivery.batch.revision)
     return delivery.delivery.unchanged_since is not None and not current.withdrawn and is_between
+
+
+def restores(delivery: PendingDelivery, current: Batch) -> bool:
+    """Return whether a delivery is loaded again although its current revision withdraws it."""
+    return "withdrawn" in delivery.delivery.allow and current.withdrawn and not delivery.batch.withdrawn
+
+
+def content(batch: Batch) -> tuple[object, ...]:
+    """Return what a batch asserts, in a form that can be compared."""
+    if batch.withdrawn:
+        return ("withdrawn",)
+    return (batch.fingerprint, batch.at, batch.scope)
 
 
 def is_lower(batch: Batch, than: Batch) -> bool:
@@ -99,12 +111,13 @@ def _raised_revision(delivery: PendingDelivery, current: Batch) -> str:
     A withdrawal without a revision follows the current one, which may be an earlier delivery of the same load. The
     revision of a delivery whose source has only the latest content may not be higher, as after a move to a host whose
     clock is behind: the raised one is used only if the content differs from that of the current one; else the log gets
-    the own revision, so that the delivery is not read again.
+    the own revision, so that the delivery is not read again. A restored delivery follows its withdrawal.
     """
     following = next_revision(current.revision)
     if _withdraws_current(delivery):
         return current.revision if current.withdrawn else following
-    is_raised = delivery.delivery.is_overwritten_in_place and rank(delivery.batch.revision) <= rank(current.revision)
+    is_unordered = delivery.delivery.is_overwritten_in_place or restores(delivery, current)
+    is_raised = is_unordered and rank(delivery.batch.revision) <= rank(current.revision)
     return following if is_raised else delivery.batch.revision
 
 

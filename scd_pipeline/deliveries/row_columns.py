@@ -19,6 +19,8 @@ KEY_READABLE = "_key_readable"
 """Whether the business key of a row can be read."""
 NULLED = "_scd_nulled"
 """The number of values of a row that are NULL because they do not cast (`on_bad_value: null`)."""
+TOTALS, TOTALS_TYPE = "_scd_totals", "array<string>"
+"""The control totals that a row has, as texts in declared order; NULL if the channel declares none in its rows."""
 ROW_ORDER = "_scd_row_order"
 """The position of a row in its file if the channel's tie rule depends on it: a struct that can be sorted (S5). It is
 negative if the first row decides."""

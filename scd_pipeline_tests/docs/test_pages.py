@@ -46,9 +46,9 @@ def test_the_examples_of_a_page_do_what_it_shows(page: str, remote: str, tmp_pat
 
 @pytest.mark.slow(150)
 def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_path: Path) -> None:
-    """The page shows the UPDATE and the withdrawal in Python, and the removal of the folder in its text."""
+    """The page shows the UPDATE in Python, and the removal of the folder in its text."""
     page = ROOT / "docs" / "how-to" / "runbooks.md"
-    update, withdrawal = blocks(page, "python")
+    (update,) = blocks(page, "python")
 
     def execute(block: Block, folder: Path) -> None:
         with mock.patch.object(pipeline, "_start", return_value=(spark, None)):
@@ -71,7 +71,6 @@ def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_pa
     events = {
         "Repair duplicates": partial(execute, update),
         "Rebuild a table": drop_table,
-        "Withdraw a delivery": partial(execute, withdrawal),
         "Exhausted retries": exhaust_retries,
     }
     run_page(page, tmp_path, remote, events)

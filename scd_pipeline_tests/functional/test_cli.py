@@ -234,7 +234,7 @@ def test_an_invalid_declaration_is_reported_with_its_line(scd: Scd, tmp_path: Pa
     [
         (["laod"], "Did you mean 'load'?"),
         (["load", "--alow", "bad_rows"], "--allow"),
-        (["load", "--allow", "everything"], "'bad_rows', 'retire_guard'"),
+        (["load", "--allow", "everything"], "'bad_rows', 'retire_guard', 'control_totals', 'withdrawn'"),
         (["sql", "x", "--format", "xml"], "'parquet'"),
         (["history", "dim_x", "--limit", "-1"], "--limit"),
         (["history"], "DIMENSION"),

@@ -25,7 +25,7 @@ from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.orchestration.code_locations import definitions, warehouse_resource
-from scd_pipeline_tests.semantics.specification import requirement
+from scd_pipeline_tests.semantics.specification import requirement, rule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,16 +52,17 @@ def materialize(
     dimension: Dimension,
     instance: dg.DagsterInstance | None = None,
     select: str | None = None,
+    partition: str = EVERYTHING,
     **config: Any,
 ) -> dg.ExecuteInProcessResult:
-    """Run a load of all deliveries, with one asset or all assets selected."""
+    """Run a load of all deliveries, or of one, with one asset or all assets selected."""
     used_instance = instance or dg.DagsterInstance.ephemeral()
-    used_instance.add_dynamic_partitions(f"{dimension.name}_deliveries", [EVERYTHING])
+    used_instance.add_dynamic_partitions(f"{dimension.name}_deliveries", [partition])
     return dg.materialize(
         [table_assets(dimension)],
         resources={"warehouse": warehouse_resource(spark, str(path))},
         instance=used_instance,
-        partition_key=EVERYTHING,
+        partition_key=partition,
         selection=dg.AssetSelection.assets(select) if select else None,
         run_config={"ops": {f"load_{dimension.name}": {"config": config}}},
         raise_on_error=False,
@@ -216,6 +217,28 @@ def test_run_configuration_overrides_a_rule(
     result = materialize(spark, warehouse, customer, allow=["bad_rows"])
     assert result.success
     assert metadata_by_asset(result)["dim_customer_changes"]["load/deliveries_accepted"] == 2
+
+
+@pytest.mark.slow
+@rule("S34")
+def test_a_run_withdraws_its_partitions_and_another_one_restores_them(
+    spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
+) -> None:
+    """A run of everything withdraws nothing, and does not load the withdrawn delivery."""
+    name, instance = "2024-02-01", dg.DagsterInstance.ephemeral()
+    (tmp_path / f"customers_{name}.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
+
+    def run(partition: str = EVERYTHING, **config: Any) -> bool:
+        return materialize(spark, warehouse, customer, instance, partition=partition, **config).success
+
+    def cities() -> set[str]:
+        return {row["city"] for row in queries.current(Warehouse(spark, warehouse), customer).collect()}
+
+    explained = {"withdraw": True, "by": "ann", "reason": "extract of the test system"}
+    assert (run(), cities()) == (True, {"Wien", "Linz"})
+    assert (run(**explained), cities()) == (False, {"Wien", "Linz"})
+    assert (run(name, **explained), run(), cities()) == (True, True, {"Graz", "Linz"})
+    assert (run(name, allow=["withdrawn"]), run(), cities()) == (True, True, {"Wien", "Linz"})
 
 
 @pytest.mark.slow

@@ -180,6 +180,8 @@ INVALID_CALLS: dict[str, Callable[[Pipeline], object]] = {
     "DELIVERY_TIME": lambda pipeline: pipeline.load(CUSTOMER, ROWS, name=1, at=5),  # type: ignore[arg-type]
     "DELIVERY_NAME": lambda pipeline: pipeline.load(CUSTOMER, ROWS, name=1.5),  # type: ignore[arg-type]
     "DELIVERY_ALLOW": lambda pipeline: pipeline.load(CUSTOMER, allow=5),  # type: ignore[arg-type]
+    "DELIVERY_TOTALS": lambda pipeline: pipeline.load(CUSTOMER, Delivery("crm", 1, totals={"rows": 1.5})),  # type: ignore[dict-item]
+    "WITHDRAWAL_NOT_EXPLAINED": lambda pipeline: pipeline.withdraw(CUSTOMER, "2024-01-01", by="", reason="test"),
     "NOT_A_TEXT": lambda pipeline: pipeline.load(CUSTOMER, [], run_id=5),  # type: ignore[arg-type]
     "NOT_A_TABLE_NAME": lambda pipeline: pipeline.current("no such table"),
     "NOT_A_DIMENSION": lambda pipeline: pipeline.join_as_of(None, "x", time="t"),  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from scd_pipeline.declaration.checks.attribute import check_attributes, check_ke
 from scd_pipeline.declaration.checks.child_tables import check_child_tables
 from scd_pipeline.declaration.checks.collect import NO_VERSIONS, ErrorCollector, field_path, lacks_windows
 from scd_pipeline.declaration.checks.column_names import check_table_names
+from scd_pipeline.declaration.checks.control_totals import check_control_totals
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.mirror import check_mirror, valid_mirror
 from scd_pipeline.declaration.checks.row_entities import check_row_entities
@@ -669,6 +670,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     check_row_entities,
     _check_source_attributes,
     _check_scopes,
+    check_control_totals,
     _check_timed_tables,
     _check_source_columns,
     _check_column_names,

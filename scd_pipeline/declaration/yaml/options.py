@@ -118,7 +118,9 @@ _CHANNEL: Options = {
     "rows": Kind.TEXT,
     "deletes": Kind.TEXT,
     "jdbc": Kind.SECTION,
+    "control_totals": Kind.SECTION,
 }
+CONTROL_TOTALS: Options = {"rows": Kind.TEXT, "sums": Kind.SECTION, "path": Kind.TEXT}
 EXPRESSION: Options = {"expression": Kind.TEXT}
 SNAPSHOT: Options = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT, "empty_scope": Kind.TEXT}
 FEED: Options = {

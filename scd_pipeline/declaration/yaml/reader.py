@@ -11,6 +11,7 @@ from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.collect import field_path
 from scd_pipeline.declaration.checks.database import SECRET
+from scd_pipeline.declaration.control_totals import ControlTotals
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
@@ -271,7 +272,16 @@ class DimensionReader:
             values["options"] = self.texts(field_path(path, "options"), values["options"])
         if "jdbc" in values:
             values["jdbc"] = self.jdbc(field_path(path, "jdbc"), values["jdbc"])
+        if "control_totals" in values:
+            field = field_path(path, "control_totals")
+            values["control_totals"] = self.control_totals(field, values["control_totals"])
         return channel(**values)
+
+    def control_totals(self, path: str, node: Node) -> ControlTotals:
+        values = self.options(path, node, options.CONTROL_TOTALS)
+        if "sums" in values:
+            values["sums"] = self.texts(field_path(path, "sums"), values["sums"])
+        return ControlTotals(**values)
 
     def types(self, path: str, node: Node) -> dict[str, str]:
         """Return the types of columns; the default is string."""

@@ -26,7 +26,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
     "Histories of base tables": tuple(f"H{number}" for number in range(1, 37)),
     "Landing tables and dlt's strategies": tuple(f"D{number}" for number in (*range(1, 21), *range(22, 43))),
-    "Fact loads": tuple(f"L{number}" for number in (*range(2, 12), 14, 19)),
+    "Fact loads": tuple(f"L{number}" for number in (*range(2, 16), 19)),
 }
 
 ROWS: dict[str, str] = {
@@ -658,9 +658,24 @@ ROWS: dict[str, str] = {
         "If a load of all facts, of a day or of increments is killed, readers have the last complete state, and the "
         "next load completes it."
     ),
+    "L12": (
+        "`scd withdraw` undoes one load of a fact in one commit, with its author and reason in `fct_y_batches`. Other "
+        "loads and other facts keep their rows, and later loads continue. A retry does not load the delivery again; a "
+        "load that allows `withdrawn` does. RESTORE is not used."
+    ),
+    "L13": (
+        "Before anything is published, a delivery has to have the declared columns, and the number of rows and the "
+        "exact sums that its source declares; bad rows count as rows, so that the loaded ones are the delivered ones "
+        "without the quarantined ones. Otherwise it is rejected with both numbers. The keys of the others are resolved "
+        "in the commit that publishes them."
+    ),
     "L14": (
         "Facts have the surrogate keys of their event time, also after a late change of a dimension, whether all "
         "facts, a day or increments are loaded."
+    ),
+    "L15": (
+        "`fct_y_dimension_versions` shows the table version and the commit of each dimension that a load of a fact has "
+        "used, with its run and its batches."
     ),
     "L19": "Compaction after a load changes no row for a reader. There are no indexes that have to be disabled.",
 }
