@@ -116,9 +116,14 @@ def observed_totals(values: Mapping[str, Any], delivery: PendingDelivery) -> dic
 
 
 def total_names(delivery: PendingDelivery) -> tuple[str, ...]:
-    """Return the names of the control totals of a delivery: `rows`, and the summed columns."""
+    """Return the names of the control totals of a delivery: `rows`, and the summed columns.
+
+    Those of its argument replace those that its channel declares.
+    """
     declared = delivery.channel.control_totals
-    return tuple(dict.fromkeys([*delivery.totals, *(declared.columns if declared else ())]))
+    if delivery.delivery.totals is not None or declared is None:
+        return tuple(delivery.totals)
+    return tuple(declared.columns)
 
 
 def _delivered_names(delivery: PendingDelivery) -> Sequence[str]:
@@ -155,7 +160,7 @@ def control_rejection(delivery: PendingDelivery) -> BatchRejected | None:
 def _difference(name: str, delivery: PendingDelivery) -> str:
     """Return how a figure differs from its control total; empty if it does not."""
     content = delivery.content
-    observed = Decimal(content.rows) if name == ROW_COUNT else content.sums[name]
+    observed = Decimal(content.rows) if name == ROW_COUNT else content.sums.get(name, Decimal(0))
     texts = (delivery.totals[name],) if name in delivery.totals else content.totals.get(name, ())
     totals = {exact_number(text) for text in texts}
     if totals == {observed}:

@@ -57,7 +57,7 @@ class Delivery:
     - `allow`: the rules to override: "bad_rows", "retire_guard", "control_totals"; "withdrawn" loads a withdrawn
       delivery again
     - `totals`: control totals: the number of delivered rows (`rows`), and sums of columns by their names, as whole
-      numbers, decimals or texts; a difference rejects the delivery (S41)
+      numbers, decimals or texts, in place of those that its channel declares; a difference rejects the delivery (S41)
     - `withdrawn`: undoes the delivery; without a revision, whatever its current one is
     - `sealed`: not read again once it was accepted, because its revision identifies its content, as the time of the
       last change of a file does

@@ -69,6 +69,7 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
         "2 rows delivered, and the control total is 1; items is 3 (2 rows delivered), and the control total is 4",
     ),
     "key": ({"sale": 3}, "accepted"),
+    "empty": ({"rows": 0, "amount": 0}, "accepted"),
 }
 
 
@@ -76,11 +77,18 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
 @pytest.mark.parametrize("names", [["equal", "sum"], list(ARGUMENTS)], ids=["observed", "queried"])
 @rule("S27")
 def test_control_totals_of_an_argument_are_exact(spark: SparkSession, names: list[str]) -> None:
-    """Two deliveries are summarized by the query that computes their rows, five by one query."""
+    """Two deliveries are summarized by the query that computes their rows, six by another one.
+
+    They replace those that the channel declares.
+    """
     at = datetime(2024, 3, 2)
-    deliveries = [Delivery("till", name, at=at, frame=SALES, totals=ARGUMENTS[name][0]) for name in names]
+    rows = {"empty": pd.DataFrame([], columns=[*SALES[0]])}
+    deliveries = [
+        Delivery("till", name, at=at, frame=rows.get(name, SALES), totals=ARGUMENTS[name][0]) for name in names
+    ]
     expected = {name: _problem(ARGUMENTS[name][1]) for name in names}
-    assert judged(spark, sales(Feed()).as_dimension(), deliveries) == expected
+    feed = Feed(control_totals=ControlTotals("items"))
+    assert judged(spark, sales(feed).as_dimension(), deliveries) == expected
 
 
 def _problem(text: str) -> str:
