@@ -21,7 +21,7 @@ from scd_pipeline_tests.generative.scenario_warehouse import ScenarioWarehouse, 
 from scd_pipeline_tests.semantics.specification import requirement, rule
 
 SEED, SCENARIOS, FACTS, DIMENSION_LOADS = 60_000, 6, 90, 2
-SCHEMA = pa.schema([(name, pa.string()) for name in ("n", "at", "scenario", "id", "other")])
+SCHEMA = pa.schema([(name, pa.string()) for name in ("n", "at", "scenario", "id", "other", "op")])
 
 
 def fact_rows(scenarios: list[s.Scenario], rng: random.Random) -> list[dict[str, str | None]]:
@@ -61,25 +61,34 @@ class FactRevision:
 
 
 def draw_revisions(rows: list[dict[str, str | None]], rng: random.Random) -> list[FactRevision]:
-    """Return three deliveries that overlap: one is revised, with other times and fewer rows, and one is withdrawn."""
+    """Return five deliveries that overlap: one is revised, with other times and fewer rows, and one is withdrawn.
+
+    One has deletes, of unknown facts too, and some of the deleted facts return with the last one.
+    """
 
     def moved(part: list[dict[str, str | None]]) -> list[dict[str, str | None]]:
         return [{**row, "at": rng.choice(rows)["at"]} for row in part]
 
+    unknown: list[dict[str, str | None]] = [{"n": str(FACTS + number)} for number in range(3)]
     return [
         FactRevision(0, 1, rows[:50]),
         FactRevision(0, 2, moved(rows[5:50])),
         FactRevision(1, 1, moved(rows[40:])),
         FactRevision(2, 1, moved(rows[30:60])),
         FactRevision(2, 2, None),
+        FactRevision(3, 1, [{"n": row["n"], "op": "D"} for row in (*rng.sample(rows, 20), *unknown)]),
+        FactRevision(4, 1, moved(rng.sample(rows, 15))),
     ]
 
 
 def current_rows(revisions: list[FactRevision]) -> list[dict[str, str | None]]:
-    """Return each fact as in the last delivery that has it, by the highest revision of each delivery."""
+    """Return each fact as in the last delivery that has it, by the highest revision of each delivery.
+
+    A fact that this delivery deletes does not exist.
+    """
     current = {e.number: e for e in sorted(revisions, key=lambda e: e.revision)}
     rows = {row["n"]: row for number in sorted(current) for row in current[number].rows or ()}
-    return list(rows.values())
+    return [row for row in rows.values() if row.get("op") != "D"]
 
 
 def expected_keys(scenarios: list[s.Scenario], rows: list[dict[str, str | None]]) -> dict[str, tuple[object, object]]:
@@ -117,7 +126,7 @@ def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_
                 "player": Role(opened.dimension, ("scenario", "id")),
                 "other": Role(opened.dimension, ("scenario", "other")),
             },
-            source=Source("floor", feed=Feed()),
+            source=Source("floor", feed=Feed(deletes="op = 'D'")),
         )
         revisions = draw_revisions(rows, rng)
         loads = [
