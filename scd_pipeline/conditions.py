@@ -533,6 +533,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "repeat the operation when no other program writes to the table and the cluster loses no executors: it "
         "completes what the attempts left unfinished",
     ),
+    "ROLE_CONDITION": Condition(
+        "conditions of roles cannot be evaluated: {problems}; expected SQL over the columns of the fact that is true "
+        "or false",
+        "correct them, as in `not_applicable: channel = 'web'`; nothing was written",
+    ),
     "KEY_COLLISION": Condition(
         "surrogate keys collide ({violations}); expected a distinct key for each version, and none of the reserved "
         "keys; nothing was written",

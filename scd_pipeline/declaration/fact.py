@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
-from scd_pipeline.declaration.checks.collect import field_path
+from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is_column_name, is_table_name
 from scd_pipeline.declaration.source import Column, Feed, Snapshot, Source
+from scd_pipeline.declaration.yaml.options import ROLE
 from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.texts import short_repr
 
@@ -23,6 +24,7 @@ DELIVERY_TIME = "_scd.at"
 Report = Callable[[str, str, str, str], None]
 _TIME_TYPES = ("timestamp", "date")
 _DEFAULT_SOURCE = Source("plain")
+_UNKNOWN_RULE = "write reserved or infer"
 
 
 @checked_arguments
@@ -33,15 +35,33 @@ class Role:
     Args:
         dimension: The dimension.
         key: The fact's columns with the dimension's business key, in its order; by default those with its names.
+        unknown: What a row stores whose entity the dimension does not have: "reserved" for the key of the unknown
+            member, "infer" for that of an inferred member, which the load of the fact adds to the dimension.
+        not_applicable: SQL over the columns of the fact, true for a row to which the role does not apply: it stores -2.
+        invalid: SQL over the columns of the fact, true for a row whose business key is not valid: it stores -3.
+        unknown_limit: The largest share of rows with -1 or -3 that passes the check; by default any.
 
     Raises:
-        DeclarationError: `dimension` is not a dimension, or `key` is not a list of names.
+        DeclarationError: `dimension` is not a dimension, `key` is not a list of names, or another argument is of an
+            invalid kind.
     """
 
     dimension: Dimension
     key: tuple[str, ...]
+    unknown: Literal["reserved", "infer"] = "reserved"
+    not_applicable: str = ""
+    invalid: str = ""
+    unknown_limit: float | None = None
 
-    def __init__(self, dimension: Dimension, key: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        dimension: Dimension,
+        key: str | Sequence[str] | None = None,
+        unknown: Literal["reserved", "infer"] = "reserved",
+        not_applicable: str = "",
+        invalid: str = "",
+        unknown_limit: float | None = None,
+    ) -> None:
         if not isinstance(dimension, Dimension):
             raise DeclarationError([ValidationError("INVALID_KIND", "role", "dimension", *_not_a_dimension(dimension))])
         names = dimension.key_names if key is None else as_tuple(key)
@@ -50,7 +70,27 @@ class Role:
             raise DeclarationError(
                 [ValidationError("INVALID_KIND", "role", "key", problem, "name the fact's columns of the business key")]
             )
-        set_frozen_fields(self, dimension=dimension, key=names)
+        set_frozen_fields(self, dimension=dimension, key=names, unknown=unknown, unknown_limit=unknown_limit)
+        set_frozen_fields(self, not_applicable=not_applicable, invalid=invalid)
+        errors = ErrorCollector("role")
+        errors.check_kinds("", self, ROLE)
+        errors.raise_if_any()
+
+    @property
+    def infers_members(self) -> bool:
+        """Whether an entity that the dimension does not have gets an inferred member."""
+        return self.unknown == "infer"
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The declared conditions of rows that store the key of a reserved member, by option, the first one first."""
+        declared = {"not_applicable": self.not_applicable, "invalid": self.invalid}
+        return {option: text for option, text in declared.items() if text}
+
+    @property
+    def key_options(self) -> tuple[tuple[str, str], ...]:
+        """The options that decide which key a row stores, without those that have their defaults."""
+        return (*((("unknown", self.unknown),) if self.infers_members else ()), *self.conditions.items())
 
 
 @checked_arguments
@@ -119,7 +159,7 @@ class Fact:
     def with_dimensions(self, dimensions: Iterable[Dimension]) -> Fact:
         """Return the fact with these declarations in place of its dimensions with the same names."""
         by_name = {dimension.name: dimension for dimension in dimensions}
-        roles = ((name, Role(by_name[role.dimension.name], role.key)) for name, role in self.roles)
+        roles = ((name, replace(role, dimension=by_name[role.dimension.name])) for name, role in self.roles)
         fact = copy.copy(self)
         set_frozen_fields(fact, roles=tuple(roles))
         return fact
@@ -249,7 +289,7 @@ def _check(fact: Fact) -> None:
     def report(code: str, name: str, problem: str, fix: str) -> None:
         errors.append(ValidationError(code, location, name, problem, fix))
 
-    for check in (_check_options, _check_source, _check_roles, _check_key_columns, _check_time):
+    for check in (_check_options, _check_source, _check_roles, _check_members, _check_key_columns, _check_time):
         check(fact, report)
     reported = {validation_error.field for validation_error in errors}
     if not reported & {"fact", "grain", "dimensions"}:
@@ -345,6 +385,20 @@ def _check_roles(fact: Fact, report: Report) -> None:
                 report("NAME_IN_USE", f"measures.{column}", "is a business key of a dimension too", "remove it here")
     if fact.event_time in measured:
         report("NAME_IN_USE", f"measures.{fact.event_time}", "is the event time too", "remove it here")
+
+
+def _check_members(fact: Fact, report: Report) -> None:
+    """Check the options of roles that decide which members rows without a version reference (S23)."""
+    for name, role in fact.roles:
+        path = field_path("dimensions", name)
+        if role.unknown not in ("reserved", "infer"):
+            report("NOT_ALLOWED", f"{path}.unknown", f"{short_repr(role.unknown)} is not allowed", _UNKNOWN_RULE)
+        elif role.infers_members and not role.dimension.has_windows:
+            problem = f"{role.dimension.name} has no windows, and does not keep the rows of deleted entities"
+            report("NOT_APPLICABLE", f"{path}.unknown", problem, "remove it")
+        if role.unknown_limit is not None and not 0 <= role.unknown_limit <= 1:
+            problem = f"{short_repr(role.unknown_limit)} is not between 0 and 1"
+            report("OUT_OF_RANGE", f"{path}.unknown_limit", problem, "give a share, such as 0.05 for 5 percent")
 
 
 def _check_key_columns(fact: Fact, report: Report) -> None:

@@ -14,7 +14,7 @@ from scd_pipeline.declaration.attribute import PREVIOUS, Attribute, ScdType
 from scd_pipeline.declaration.checks.source import FORMATS
 from scd_pipeline.declaration.checks.timed_table import BASE_FORMATS
 from scd_pipeline.declaration.dimension import Dimension
-from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.landing_rows import SORT_ORDERS
 from scd_pipeline.declaration.landing_table import LandingTable
 from scd_pipeline.declaration.mirror import MIRROR
@@ -123,7 +123,7 @@ def _mirror() -> Schema:
 
 
 def _fact() -> Schema:
-    role = _or_section(_TEXT, _section(options.ROLE, required=("dimension",)))
+    role = _or_section(_TEXT, _section(options.ROLE, Role, required=("dimension",)))
     sections = {
         "grain": _TYPED_NAMES,
         "dimensions": {"type": "object", "additionalProperties": role},

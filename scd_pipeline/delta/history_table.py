@@ -36,7 +36,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError
 from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
-from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.last_versions import IS_LAST, without_common_values
 from scd_pipeline.history.row_differences import row_differences
 
@@ -421,8 +421,8 @@ def _actions_of_current(actions: DataFrame, dimension: Dimension) -> DataFrame:
 
 
 def _is_current(dimension: Dimension) -> Column:
-    """Return whether a row is in the table of the current versions, which has the unknown member too."""
-    return F.col(CURRENT_FLAG) | (col(dimension.surrogate_key) == UNKNOWN_KEY)
+    """Return whether a row is in the table of the current versions, which has the reserved members too."""
+    return F.col(CURRENT_FLAG) | col(dimension.surrogate_key).isin(list(RESERVED_KEYS))
 
 
 def _with_columns(rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -208,9 +208,13 @@ class Table:
         self._alter_properties(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES", properties)
 
     def add_constraint(self, name: str, condition: str) -> None:
-        """Add a CHECK constraint, which Delta compares with all rows, unless the table has one of this name."""
-        if f"delta.constraints.{name}" not in self.properties():
-            self._alter(f"ALTER TABLE {self.identifier} ADD CONSTRAINT {quote_name(name)} CHECK ({condition})")
+        """Add a CHECK constraint, which Delta compares with all rows; it replaces one of this name."""
+        stored = self.properties().get(f"delta.constraints.{name}")
+        if stored == condition:
+            return
+        if stored is not None:
+            self._alter(f"ALTER TABLE {self.identifier} DROP CONSTRAINT {quote_name(name)}")
+        self._alter(f"ALTER TABLE {self.identifier} ADD CONSTRAINT {quote_name(name)} CHECK ({condition})")
 
     def compact(self, z_order: Sequence[str] = ()) -> None:
         """Run OPTIMIZE, which changes no row.

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import all_of, col
-from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, open_end
 
 VERSION_KEY = "_version_key"
@@ -54,8 +54,8 @@ def key_as_of(
 
 
 def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return key and window of each version, in the columns that `is_in_force` uses; without the unknown member."""
-    without_reserved = versions.where(col(dimension.surrogate_key) != UNKNOWN_KEY)
+    """Return key and window of each version, in the columns that `is_in_force` uses; without reserved members."""
+    without_reserved = versions.where(~col(dimension.surrogate_key).isin(list(RESERVED_KEYS)))
     return without_reserved.select(
         col(dimension.surrogate_key).alias(VERSION_KEY),
         *[col(key).alias(_key_column(number)) for number, key in enumerate(dimension.key_names)],

@@ -14,7 +14,13 @@ from scd_pipeline.expressions import key_text
 UNKNOWN_KEY = -1
 """The key of the unknown member, which facts store if no version is in force (S23)."""
 
-RESERVED_KEYS = (UNKNOWN_KEY, -2, -3)
+NOT_APPLICABLE_KEY = -2
+"""The key of the member for rows to which a role does not apply, by a declared condition (S23)."""
+
+INVALID_KEY = -3
+"""The key of the member for rows whose business key is not valid, by a declared condition (S23)."""
+
+RESERVED_KEYS = (UNKNOWN_KEY, NOT_APPLICABLE_KEY, INVALID_KEY)
 """The keys of reserved members (S23). No version may have one of them."""
 
 KeyHash = Callable[[Column], Column]

@@ -28,6 +28,7 @@ DATA_FILES_EXIST = "data_files_exist"
 GRAIN_IS_UNIQUE = "grain_is_unique"
 SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
 SURROGATE_KEYS_FIT_EVENT_TIME = "surrogate_keys_fit_event_time"
+UNKNOWN_SHARES_ARE_WITHIN_LIMITS = "unknown_shares_are_within_limits"
 DELIVERIES_ACCEPTED = "deliveries_accepted"
 SOURCES_ARE_ON_TIME = "sources_are_on_time"
 EXPECTED_VALUES_ARE_REPRODUCED = "expected_values_are_reproduced"
@@ -98,6 +99,11 @@ _DESCRIPTIONS = (
         SURROGATE_KEYS_FIT_EVENT_TIME,
         "Every fact stores the surrogate key of the version in force at its event time, and -1 if none is",
         ("S23", "S24"),
+    ),
+    CheckDescription(
+        UNKNOWN_SHARES_ARE_WITHIN_LIMITS,
+        "In each role that declares `unknown_limit`, at most this share of the rows has the key -1 or -3",
+        ("S23",),
     ),
     CheckDescription(DELIVERIES_ACCEPTED, "No available delivery is rejected", ("S26", "S27")),
     CheckDescription(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),

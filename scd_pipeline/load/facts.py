@@ -30,11 +30,12 @@ from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import all_of, any_of, col
 from scd_pipeline.frames import checkpoint_with_counts, empty_frame, union_all, with_broadcast
 from scd_pipeline.history.actions import ACTION, REMOVE
-from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.last_versions import IS_LAST
+from scd_pipeline.history.role_keys import role_key_as_of
 from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.invariants.facts import duplicate_grain
 from scd_pipeline.load.log import changed_entities, changed_records, read_log
+from scd_pipeline.load.role_conditions import require_valid_conditions
 
 _REKEYED = "_is_rekeyed"
 
@@ -56,6 +57,14 @@ class DimensionPlan(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class InferredMembers:
+    """New rows of a dimension, computed, for entities that it does not have (`inferred_members`), and their number."""
+
+    rows: DataFrame
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class PinnedDimension:
     """A dimension at the version that one run of a fact reads, with the last commits of its table and its log.
 
@@ -64,6 +73,7 @@ class PinnedDimension:
         planned: The business keys of the entities whose rows are those of a plan that is not written yet; None if
             `rows` are the stored ones.
         history: The last commit of its history table or archive; None if it has none.
+        inferred: The rows that a load of the fact adds to the dimension; `rows` has them too. None without any.
     """
 
     dimension: Dimension
@@ -72,6 +82,7 @@ class PinnedDimension:
     rows: DataFrame | None
     planned: DataFrame | None = None
     history: PipelineCommit | None = None
+    inferred: InferredMembers | None = None
 
     @property
     def applied(self) -> int:
@@ -90,6 +101,10 @@ class PinnedDimension:
     def is_recreated(self, fact: PipelineCommit) -> bool:
         """Return whether this is another table than the one that the fact used: commit numbers do not compare."""
         return is_other_table(fact.applied(self.dimension.name).table_id, self.commit.table_id)
+
+    def is_created_since(self, fact: PipelineCommit) -> bool:
+        """Return whether the dimension had no table when the fact used it."""
+        return fact.exists and self.rows is not None and not fact.applied(self.dimension.name).commit
 
     def is_newer_than(self, fact: PipelineCommit) -> bool:
         """Return whether the dimension has changed since the fact used it."""
@@ -196,9 +211,8 @@ class FactKeys:
     def add_columns(self, rows: DataFrame) -> DataFrame:
         """Add the surrogate key of each role at event time; a row with several versions in force is repeated."""
         for _, column, role in self.fact.keyed_roles:
-            dimension, time = role.dimension, self.fact.event_time
-            versions = self._rows(self.pinned[dimension.name])
-            rows = key_as_of(rows, versions, dimension, keys=role.key, time=time, name=column)
+            versions = self._rows(self.pinned[role.dimension.name])
+            rows = role_key_as_of(rows, versions, role, time=self.fact.event_time, name=column)
         return rows
 
     def violations(self, rows: DataFrame) -> DataFrame:
@@ -225,12 +239,14 @@ def read_fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, Dimensi
     Raises:
         ForeignCommitError: Another program changed the rows of a dimension or its change log.
         HighWaterMarkError: A dimension or its change log was lost.
+        UsageError: A condition of a role is not a condition over the columns of the fact.
     """
     # The fact is read before its dimensions, which a load in between can only move ahead.
     last = warehouse.table(fact.name).last_commit_or_zero()
     pinned = pin_dimensions(warehouse, fact)
     pinned = {name: each.with_plan(plans[name]) if plans and name in plans else each for name, each in pinned.items()}
     raise_first([error for dimension in pinned.values() for error in dimension.damage(last)])
+    require_valid_conditions(warehouse.spark, fact)
     return FactKeys(warehouse, fact, last, pinned)
 
 
@@ -255,9 +271,16 @@ def rows_with_current_keys(
 
 
 def _is_rekeyed_whole(fact: Fact, pinned: Mapping[str, PinnedDimension], last: PipelineCommit) -> bool:
-    """Return whether the next load re-keys every row: the roles have changed, or a dimension was recreated."""
+    """Return whether the next load re-keys every row.
+
+    The roles have changed, a dimension was recreated, or one that has inferred members was created.
+    """
     has_other_roles = last.roles_checksum not in (0, roles_checksum(fact))
-    return has_other_roles or any(dimension.is_recreated(last) for dimension in pinned.values())
+    inferred = {role.dimension.name for _, role in fact.roles if role.infers_members}
+    return has_other_roles or any(
+        dimension.is_recreated(last) or (name in inferred and dimension.is_created_since(last))
+        for name, dimension in pinned.items()
+    )
 
 
 def _with_rekeyed(
@@ -282,8 +305,8 @@ def _with_rekeyed(
 
 
 def roles_checksum(fact: Fact) -> int:
-    """Return a checksum of the roles: it changes with their dimensions and with the columns of their keys."""
-    roles = sorted((name, role.dimension.name, role.key) for name, role in fact.roles)
+    """Return a checksum of the roles: it changes with everything that decides which keys rows store."""
+    roles = sorted((name, role.dimension.name, role.key, *role.key_options) for name, role in fact.roles)
     return zlib.crc32(json.dumps(roles).encode())
 
 

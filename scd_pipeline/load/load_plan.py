@@ -31,7 +31,7 @@ from scd_pipeline.load.attribute_changes import AttributeChange, attribute_chang
 from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_changes, transition_counts
 from scd_pipeline.load.change_records import applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.deletes_off import warnings_of_load
-from scd_pipeline.load.facts import FactKeys
+from scd_pipeline.load.facts import FactKeys, PinnedDimension
 from scd_pipeline.load.log import changed_batches
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
@@ -39,6 +39,7 @@ from scd_pipeline.load.rows import affected_entities, effective_records_of, plan
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.session_settings import STORED_PER_DELIVERED, RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
+from scd_pipeline.texts import pluralize
 
 _MISFITS = ("TYPE_CHANGED", "COLUMN_NOT_MIRRORED")
 """The codes of deliveries whose columns do not fit the attributes of a mirrored dimension."""
@@ -66,6 +67,7 @@ class LoadPlan:
         adds_unknown_member: Whether facts reference the dimension and its table may lack the unknown member, which is
             then written with the changed rows.
         unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
+        inferred: For a fact, its dimensions that get inferred members, with these.
         delivered: The conformed rows of all deliveries that were read, also of rejected ones; of a narrowed snapshot
             only those that may change something, and bad rows.
         audit: What the load appends to the audit; None if the audit lacks more than this load, or is not planned.
@@ -96,6 +98,7 @@ class LoadPlan:
     roles_checksum: int = 0
     adds_unknown_member: bool = False
     unknown_members: Mapping[str, int] = field(default_factory=dict)
+    inferred: tuple[PinnedDimension, ...] = ()
     audit: AuditChanges | None = None
     record_limit: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -171,6 +174,11 @@ class LoadPlan:
         lines += [f"  {result}" for result in self.results]
         lines += [f"  warning: {warning}" for warning in self.warnings]
         lines += [f"  build {child.table.name} from all versions" for child in self.children if child.is_stale]
+        lines += [
+            f"  add {pluralize(each.inferred.count, 'inferred member')} to {each.dimension.name}"
+            for each in self.inferred
+            if each.inferred
+        ]
         counts = ", ".join(f"{count} to {action}" for action, count in self.row_counts.items() if count)
         unknown = unknown_members_summary(self.unknown_members)
         lines.append(f"  rows of {self.dimension.name}: {counts or 'no changes'}{unknown and f'; {unknown}'}")
@@ -295,6 +303,7 @@ def build_plan(
         roles_checksum=fact_keys.roles_checksum if fact_keys else 0,
         adds_unknown_member=has_facts and fact_keys is None and not state.commit.reserved_member,
         unknown_members=actions.unknown_members,
+        inferred=actions.inferred,
         audit=actions.audit,
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
         properties=state.properties,

@@ -50,7 +50,8 @@ from scd_pipeline.invariants.dimensions import (
 )
 from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_changes, transition_counts
 from scd_pipeline.load.change_records import Comparison
-from scd_pipeline.load.facts import FactKeys
+from scd_pipeline.load.facts import FactKeys, PinnedDimension
+from scd_pipeline.load.inferred_members import with_inferred_members
 from scd_pipeline.load.log import changed_records, records_in_effect
 from scd_pipeline.load.state import StoredState
 
@@ -65,6 +66,7 @@ class RowActions:
     """The rows of a table that change, each with its row action, and their number by action.
 
     `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact.
+    `inferred` are the dimensions of the fact that get inferred members, with these.
     `audit` is what the audit gets (`plan_changes`); None if it is not planned.
     """
 
@@ -72,6 +74,7 @@ class RowActions:
     counts: Mapping[str, int]
     unknown_members: Mapping[str, int]
     audit: AuditChanges | None = None
+    inferred: tuple[PinnedDimension, ...] = ()
 
 
 def plan_row_actions(
@@ -107,6 +110,7 @@ def plan_row_actions(
     # and a fact may have many roles.
     is_deep = fact_keys is not None or comparison.has_one_record_per_entity
     with temporary_view(recomputed.after) if is_deep else nullcontext(recomputed.after) as after:
+        fact_keys = with_inferred_members(warehouse, fact_keys, after) if fact_keys else None
         keyed = fact_keys.add_columns(after) if fact_keys else after
         before, keyed = with_last_flag(recomputed.before, dimension), with_last_flag(keyed, dimension)
         compared = compare_rows(before, keyed, dimension, has_last_flag=has_common_values(dimension))
@@ -119,7 +123,8 @@ def plan_row_actions(
     groups = _check_and_count(expected, opened, assigned, dimension, fact_keys, counts)
     if changes is not None:
         changes = replace(changes, counts=transition_counts(groups, dimension))
-    return RowActions(actions, counted.by_action, counted.unknown_members, changes)
+    inferred = tuple(each for each in fact_keys.pinned.values() if each.inferred) if fact_keys else ()
+    return RowActions(actions, counted.by_action, counted.unknown_members, changes, inferred)
 
 
 def _is_next_step(audit: PipelineCommit, state: StoredState, comparison: Comparison) -> bool:

@@ -3,7 +3,7 @@
 A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
 1. Copy the tables that a history has under its former name (`former_name.copy_former_tables`). Before a plan of a fact:
-   add the unknown member to dimensions whose loads have not written it (`unknown_member.with_unknown_member`).
+   add reserved members to dimensions whose loads have not written it (`reserved_members.with_reserved_members`).
 2. Plan (`load_plan.build_plan`): read the stored state, read the deliveries, accept or reject each batch, compute
    change records and row actions; write nothing.
 3. Commit: execute the schema steps and append to the change log (`commit_log`), then write the changed rows
@@ -43,17 +43,19 @@ from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE
+from scd_pipeline.history.role_keys import reserved_keys
 from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.load.attribute_changes import AttributeChange
 from scd_pipeline.load.audit import AuditResult, LoadedAuditStep, audit_commit, record_from
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
 from scd_pipeline.load.facts import FactKeys, read_fact_keys
 from scd_pipeline.load.former_name import copy_former_tables, table_copies
+from scd_pipeline.load.inferred_members import write_inferred_members
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.rapid_changes import rapid_change_warnings
+from scd_pipeline.load.reserved_members import reserved_members, with_reserved_members
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
 from scd_pipeline.load.session_settings import RunningLoad, running_load
-from scd_pipeline.load.unknown_member import unknown_member, with_unknown_member
 from scd_pipeline.texts import pluralize
 
 
@@ -300,7 +302,10 @@ def _load_fact(context: _LoadContext, fact: Fact, deliveries: Sequence[Delivery]
 
     def read_keys() -> FactKeys:
         keys = read_fact_keys(warehouse, fact)
-        pinned = {name: with_unknown_member(warehouse, each, run_id) for name, each in keys.pinned.items()}
+        pinned = {
+            name: with_reserved_members(warehouse, each, run_id, reserved_keys(fact, each.dimension))
+            for name, each in keys.pinned.items()
+        }
         return replace(keys, pinned=pinned)
 
     return _ingest_and_apply(context, fact.as_dimension(), deliveries, read_keys=read_keys)
@@ -351,6 +356,7 @@ def _ingest_and_apply(
         return _ingest(context, dimension, delivered, read_keys() if read_keys else None, audit)
 
     def apply(ingested: _IngestResult) -> _CommittedLoad:
+        ingested = ingested._replace(load_plan=_with_inferred_members(context, ingested.load_plan))
         commit = commit_table(context.warehouse, ingested.load_plan, ingested.log, context.progress)
         return _committed_load(context, first.load_plan, ingested, commit, start)
 
@@ -383,6 +389,18 @@ def _ingest(
         running=context.running,
     )
     return _IngestResult(load_plan, commit_log(context.warehouse, load_plan, context.progress))
+
+
+def _with_inferred_members(context: _LoadContext, load_plan: LoadPlan) -> LoadPlan:
+    """Write the inferred members whose keys the rows of a fact have, and return the plan as of these commits.
+
+    A load that is killed afterwards leaves members to which the next load of the fact refers.
+    """
+    marks = dict(load_plan.high_water_marks)
+    for pinned in load_plan.inferred:
+        run_id, progress = context.run_id, context.progress
+        marks |= write_inferred_members(context.warehouse, pinned, run_id=run_id, progress=progress).high_water_marks
+    return replace(load_plan, high_water_marks=marks)
 
 
 def _committed_load(
@@ -528,7 +546,7 @@ def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCo
     if load_plan.adds_unknown_member:
         # A repaired table may have it although the repair has not recorded that.
         action = OVERWRITE if load_plan.dimension_commit.exists else OPEN
-        member = unknown_member(warehouse, load_plan.dimension).withColumn(ACTION, F.lit(action))
+        member = reserved_members(warehouse, load_plan.dimension).withColumn(ACTION, F.lit(action))
         changed_rows = changed_rows.unionByName(member, allowMissingColumns=True)
         actions, commit = {*actions, action}, replace(commit, reserved_member=True)
     changed_rows = _with_broadcast(changed_rows, load_plan)

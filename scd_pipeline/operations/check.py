@@ -38,6 +38,7 @@ from scd_pipeline.frames import union_all
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
+from scd_pipeline.history.role_keys import is_inferred
 from scd_pipeline.invariants.check_descriptions import (
     AUDIT_REBUILDS_DIMENSION,
     CHILD_TABLES_HAVE_ALL_ELEMENTS,
@@ -53,7 +54,7 @@ from scd_pipeline.invariants.check_descriptions import (
     WARNING_CHECKS,
 )
 from scd_pipeline.invariants.dimensions import CHECK, KEY, invariants, violations
-from scd_pipeline.invariants.facts import FACT_INVARIANTS
+from scd_pipeline.invariants.facts import fact_invariants
 from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
 from scd_pipeline.load.log import read_log
@@ -120,7 +121,7 @@ class CheckResult:
 def check_names(table: DeclaredTable) -> tuple[str, ...]:
     """Return the names of the checks of a dimension or a fact."""
     if isinstance(table, Fact):
-        return (*FACT_INVARIANTS, *_COMMIT_CHECKS, DATA_FILES_EXIST)
+        return (*fact_invariants(table), *_COMMIT_CHECKS, DATA_FILES_EXIST)
     dimension = as_dimension(table)
     audit = (AUDIT_REBUILDS_DIMENSION,) if dimension.has_audit else ()
     others = (*audit, *_COMMIT_CHECKS, NO_UNUSED_TABLES)
@@ -222,6 +223,8 @@ def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[s
     has_no_key = all_of([col(key).isNull() for key in dimension.key_names])
     stored = with_computed_columns(newest.rows, dimension.column_layout)
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
+    if dimension.has_windows:
+        rows = rows.where(~is_inferred(dimension))
     row_checks = [check for check in selected if check in invariants(dimension)]
     parts: list[_Part] = [lambda: _results(name, row_checks, violations(rows, dimension))] if row_checks else []
     if AUDIT_REBUILDS_DIMENSION in selected:
@@ -246,7 +249,7 @@ def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[C
         return _check_without_table(tables, fact_tables, selected)
     pinned = pin_dimensions(warehouse, fact)
     errors = [error for dimension in pinned.values() for error in dimension.damage(stored.commit)]
-    row_checks = [check for check in selected if check in FACT_INVARIANTS]
+    row_checks = [check for check in selected if check in fact_invariants(fact)]
     parts = [partial(_check_fact_rows, warehouse, fact, stored, pinned, check) for check in row_checks]
     messages: dict[str, Callable[[], Sequence[str]]] = {
         NO_FOREIGN_COMMITS: lambda: _foreign_commits(tables, fact_tables),
@@ -292,7 +295,7 @@ def _check_fact_rows(
 ) -> list[CheckResult]:
     is_rekeyed = check == SURROGATE_KEYS_FIT_EVENT_TIME
     rows = rows_with_current_keys(warehouse, fact, stored, pinned) if is_rekeyed else stored_rows(stored.rows, fact)
-    violating = FACT_INVARIANTS[check].violations(
+    violating = fact_invariants(fact)[check].violations(
         rows, fact, {name: dimension.rows for name, dimension in pinned.items()}
     )
     return _results(fact.name, [check], violating)

@@ -55,17 +55,19 @@ from scd_pipeline.history.actions import (
     differing_pairs,
 )
 from scd_pipeline.history.existence import SnapshotKinds
-from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.last_versions import with_last_flag, without_common_values
+from scd_pipeline.history.role_keys import is_inferred
 from scd_pipeline.history.schema import dimension_columns, stored_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.history.transitions import CHANGED_COLUMNS
 from scd_pipeline.load.audit import ensure_audit
+from scd_pipeline.load.inferred_members import inferred_rows
 from scd_pipeline.load.log import read_log, records_in_effect
+from scd_pipeline.load.reserved_members import reserved_members
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.run import record
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
-from scd_pipeline.load.unknown_member import unknown_member
 from scd_pipeline.operations.maintenance import repeat_of
 
 _IN_TABLE, _IS_STALE, _STORED, _IS_ARCHIVED = "_table", "_is_stale", "_stored_", "_is_archived"
@@ -261,7 +263,7 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
         rows = _stored_rows(existing[name].rows, log.dimension)
         expected_rows = without_common_values(expected.where(condition).drop(_IS_ARCHIVED), log.dimension)
         if name == dimension.name:
-            expected_rows = expected_rows.unionByName(_unknown_member_rows(warehouse, rows, log.dimension))
+            expected_rows = expected_rows.unionByName(_member_rows(warehouse, rows, expected, log.dimension))
         differing = differing_pairs(rows, expected_rows, log.dimension, is_stale=F.col(_IS_STALE))
         pairs.append(differing.withColumn(_IN_TABLE, F.lit(name)))
     tables = {name: warehouse.table(name).identifier for name in names}
@@ -295,12 +297,20 @@ def _stored_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
     return converted.select(*[F.expr(value).alias(name) for name, value in declared], is_stale.alias(_IS_STALE))
 
 
-def _unknown_member_rows(warehouse: Warehouse, rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return the row of the unknown member as it should be, if the rows have one (S23); the log does not have it."""
-    key = dimension.surrogate_key
-    has_no_business_key = all_of([col(name).isNull() for name in dimension.key_names])
-    stored = rows.where((col(key) == UNKNOWN_KEY) & has_no_business_key).select(col(key)).distinct()
-    return unknown_member(warehouse, dimension).join(stored, key, "left_semi")
+def _member_rows(warehouse: Warehouse, rows: DataFrame, expected: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the rows of reserved and inferred members as they should be, of those that the rows have (S23).
+
+    The log does not have them.
+    """
+    key, names = dimension.surrogate_key, list(dimension.key_names)
+    has_no_business_key = all_of([col(name).isNull() for name in names])
+    stored = rows.where(has_no_business_key).select(col(key)).distinct()
+    members = reserved_members(warehouse, dimension, RESERVED_KEYS).join(stored, key, "left_semi")
+    if not dimension.has_windows:
+        return members
+    entities = rows.where(is_inferred(dimension) & ~has_no_business_key).select(*map(col, names)).distinct()
+    entities = entities.join(expected.select(*map(col, names)), names, "left_anti")
+    return members.unionByName(inferred_rows(warehouse, entities, dimension))
 
 
 def _tables(dimension: Dimension, recorded: Collection[str]) -> dict[str, Column]:

@@ -16,7 +16,8 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.as_of import key_as_of
-from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
+from scd_pipeline.history.role_keys import role_key_as_of
 from scd_pipeline.queries.dimension import (
     QueriedTable,
     declared_rows,
@@ -63,7 +64,7 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
     names = role_column_names(fact, rows.columns)
     for name, key, role in fact.keyed_roles:
         stored = rows_known_at(warehouse, role.dimension, known_at)
-        rows = key_as_of(rows, stored, role.dimension, keys=role.key, time=fact.event_time, name=key)
+        rows = role_key_as_of(rows, stored, role, time=fact.event_time, name=key)
         rows = _with_attributes(rows, stored, role.dimension, key, label=name, names=names)
     return rows
 
@@ -255,9 +256,10 @@ def _with_attributes(
 ) -> DataFrame:
     """Add the attributes of the version that a key identifies, under their `names`.
 
-    A key without a version becomes the unknown one, whose attributes are NULL.
+    A key without a version becomes the unknown one, whose attributes are NULL; that of a reserved member remains.
     """
     attributes = [col(name).alias(names[label, name]) for name in attribute_columns(dimension)]
     by_key = stored.select(col(dimension.surrogate_key).alias("_stored_key"), *attributes)
     joined = rows.join(by_key, col(key) == F.col("_stored_key"), "left")
-    return joined.withColumn(key, F.coalesce("_stored_key", F.lit(UNKNOWN_KEY))).drop("_stored_key")
+    reserved = F.when(col(key).isin(list(RESERVED_KEYS)), col(key))
+    return joined.withColumn(key, F.coalesce("_stored_key", reserved, F.lit(UNKNOWN_KEY))).drop("_stored_key")

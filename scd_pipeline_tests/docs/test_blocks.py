@@ -33,6 +33,12 @@ OTHER_PROGRAMS = {"dg", "export", "pip"}
 
 AROUND = {
     "dimension": ("dimension: dim_x\nbusiness_key: id\n", ""),
+    "fact": (
+        "dimension: dim_customer\nbusiness_key: customer_id\nattributes: {city: 2}\n"
+        'sources: {crm: {snapshot: "{date}.csv"}}\n---\n'
+        'fact: fct_sale\ngrain: sale_id\nevent_time: sold_at\nsources: {till: {feed: "{date}.csv"}}\n',
+        "",
+    ),
     "source": ("dimension: dim_x\nbusiness_key: id\nattributes: {a: 2}\nsources:\n  s:\n", "    "),
 }
 """For each kind of fragment, the text of a declaration before it and its indentation."""

@@ -17,8 +17,8 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, run
 from scd_pipeline.load import facts as load_facts
+from scd_pipeline.load.reserved_members import with_reserved_members
 from scd_pipeline.load.run import ingest_and_apply, load, plan, record
-from scd_pipeline.load.unknown_member import with_unknown_member
 from scd_pipeline.operations.check import check_table
 from scd_pipeline_tests.facts.players import (
     COUNTRY,
@@ -313,7 +313,7 @@ def unknown_members(opened: Warehouse, table: str) -> int:
 @rule("S20", "S23")
 def test_the_unknown_member_is_written_although_a_declared_column_is_missing(recorded: Warehouse) -> None:
     """It has the columns of the table, to which the dimension's next delivery adds those declared since."""
-    with_unknown_member(recorded, load_facts.pin(recorded, PLAYER_SINCE))
+    with_reserved_members(recorded, load_facts.pin(recorded, PLAYER_SINCE))
     members = recorded.table("dim_player").read().where("player_key = -1").select("version", "tier")
     assert [tuple(row) for row in members.collect()] == [(0, None)]
 

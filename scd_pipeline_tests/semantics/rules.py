@@ -560,9 +560,12 @@ RULES: dict[str, Rule] = {
         A fact stores the surrogate key of the version whose window contains its event time, or -1 if there is none: its
         business key is NULL or unknown, or the entity did not exist then. Each dimension that a fact references has a
         row for -1, the unknown member (`version` 0, not current, in force at no time, attributes NULL), so that an
-        inner join drops no fact; S2 and S3 do not apply to it, and no count includes it. A row with a NULL event time
-        is a bad row. The grain identifies a row: a duplicate has no effect, a row with other values at a later position
-        replaces the earlier one, and a revision replaces the rows of its delivery.
+        inner join drops no fact; S2 and S3 do not apply to it, and no count includes it. Likewise -2 and -3, for rows
+        for which a condition of the role is true (`not_applicable`, `invalid`). With `unknown: infer`, an entity of
+        which the dimension has no row gets an inferred member, with its business key and `version` 0, current from the
+        declared begin; its first delivery replaces it, so that the rows depend on no order of arrival. A row with a
+        NULL event time is a bad row. The grain identifies a row: a duplicate has no effect, a row with other values at
+        a later position replaces the earlier one, and a revision replaces the rows of its delivery.
         """,
         (
             "The position of a fact's row is that of its delivery: time, sequence, name and channel. The event time is "

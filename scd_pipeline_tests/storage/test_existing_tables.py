@@ -16,8 +16,8 @@ from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
 from scd_pipeline.load.facts import pin
+from scd_pipeline.load.reserved_members import with_reserved_members
 from scd_pipeline.load.run import ingest_and_apply, plan
-from scd_pipeline.load.unknown_member import with_unknown_member
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
 
@@ -43,7 +43,7 @@ def test_a_foreign_table_is_not_changed(spark: SparkSession, warehouse: Path) ->
     customer = replace(CUSTOMER, history_table=True)
     uses = [
         lambda: ingest_and_apply(opened, customer, [snapshot(1, {"a": "Oslo"})]),
-        lambda: with_unknown_member(opened, pin(opened, customer)),
+        lambda: with_reserved_members(opened, pin(opened, customer)),
         lambda: maintain(opened, [CUSTOMER.name], now=datetime(2024, 1, 1, tzinfo=timezone.utc)),
     ]
     for name, selected in [(name, uses[:1]) for name in customer.table_names[1:]] + [(CUSTOMER.name, uses)]:

@@ -16,8 +16,8 @@ from scd_pipeline.delta import schema
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load import schema_steps
 from scd_pipeline.load.facts import pin
+from scd_pipeline.load.reserved_members import with_reserved_members
 from scd_pipeline.load.run import load, plan
-from scd_pipeline.load.unknown_member import with_unknown_member
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
@@ -164,6 +164,6 @@ def test_only_the_unknown_member_has_no_business_key(in_rome: Warehouse) -> None
         rows.selectExpr("* EXCEPT (id)", "CAST(NULL AS STRING) AS id").write.format("delta").mode("append").save(
             str(table.path)
         )
-    assert with_unknown_member(in_rome, pin(in_rome, CUSTOMER)).commit.number == 2
+    assert with_reserved_members(in_rome, pin(in_rome, CUSTOMER)).commit.number == 2
     load(in_rome, CUSTOMER, [snapshot(2, {"a": "Oslo"})])
     assert sorted(str(row["id"]) for row in history(in_rome)) == ["None", "a", "a"]

@@ -97,6 +97,30 @@ def test_a_date_is_that_of_the_delivery_whatever_its_time_of_day_is(text: str) -
     assert (column.expression, column.round) == ("_scd.at", True)
 
 
+def test_a_role_declares_the_members_of_rows_without_a_version() -> None:
+    text = """\
+  player:
+    dimension: dim_player
+    unknown: infer
+    not_applicable: coins IS NULL
+    invalid: player = '?'
+    unknown_limit: 0.05
+"""
+    (_, player), _ = fact(FACT.replace("  player: dim_player\n", text)).roles
+    assert (player.unknown, player.conditions, player.unknown_limit) == (
+        "infer",
+        {"not_applicable": "coins IS NULL", "invalid": "player = '?'"},
+        0.05,
+    )
+
+
+def test_members_are_inferred_for_dimensions_with_windows_only() -> None:
+    text = FACT.replace("player: dim_player", "player: {dimension: dim_player, unknown: infer}")
+    with pytest.raises(DeclarationError) as raised:
+        parse_declarations(DIMENSION.replace("tier: 2", "tier: 1") + text)
+    assert [(e.field, e.code) for e in raised.value.errors] == [("dimensions.player.unknown", "NOT_APPLICABLE")]
+
+
 def test_a_role_cannot_be_a_dimension_of_whole_rows() -> None:
     with pytest.raises(DeclarationError) as caught:
         parse_declarations(DIMENSION.replace("{casino: int, player: string}", "whole_row") + FACT)
@@ -171,6 +195,27 @@ def test_a_role_cannot_be_a_dimension_of_whole_rows() -> None:
             "UNKNOWN_NAME",
         ),
         ("event_time: played_at", "event_time: casino", 8, "event_time", "INVALID_TYPE"),
+        (
+            "player: dim_player",
+            "player: {dimension: dim_player, unknown: infered}",
+            10,
+            "dimensions.player.unknown",
+            "NOT_ALLOWED",
+        ),
+        (
+            "player: dim_player",
+            "player: {dimension: dim_player, unknown_limit: 5}",
+            10,
+            "dimensions.player.unknown_limit",
+            "OUT_OF_RANGE",
+        ),
+        (
+            "player: dim_player",
+            "player: {dimension: dim_player, invalid: true}",
+            10,
+            "dimensions.player.invalid",
+            "UNQUOTED_TEXT",
+        ),
         ("player: dim_player", "player:", 10, "dimensions.player", "MISSING_VALUE"),
         ("player: dim_player", "player: {key: player}", 10, "dimensions.player", "MISSING_VALUE"),
         ("  floor:", "  other: {feed: {}}\n  floor:", 13, "sources", "FACT_SOURCE"),

@@ -121,4 +121,4 @@ class FactReader(DimensionReader):
             )
             self.report("UNKNOWN_NAME", path, problem, fix)
             return None
-        return Role(self.dimensions[str(name)], values.get("key"))
+        return Role(**{**values, "dimension": self.dimensions[str(name)]})

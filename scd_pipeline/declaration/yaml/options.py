@@ -207,7 +207,14 @@ DIMENSION: Options = {
     "former_name": Kind.TEXT,
     "child_tables": Kind.NAMES,
 }
-ROLE: Options = {"dimension": Kind.TEXT, "key": Kind.NAMES}
+ROLE: Options = {
+    "dimension": Kind.TEXT,
+    "key": Kind.NAMES,
+    "unknown": Kind.TEXT,
+    "not_applicable": Kind.TEXT,
+    "invalid": Kind.TEXT,
+    "unknown_limit": Kind.NUMBER,
+}
 FACT: Options = {
     "fact": Kind.TEXT,
     "grain": Kind.SECTION,
