@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from scd_pipeline.deliveries.result import BatchResult as BatchResult
     from scd_pipeline.delta.warehouse import Warehouse as Warehouse
     from scd_pipeline.load.audit import AuditResult as AuditResult
+    from scd_pipeline.load.deadline import Deadline as Deadline
     from scd_pipeline.load.load_plan import LoadPlan as LoadPlan
     from scd_pipeline.load.retry import Retry as Retry
     from scd_pipeline.load.run import LoadResult as LoadResult
@@ -71,6 +72,7 @@ _NEEDS_SPARK = {
     "AuditResult": "scd_pipeline.load.audit",
     "BatchResult": "scd_pipeline.deliveries.result",
     "CheckResult": "scd_pipeline.operations.check",
+    "Deadline": "scd_pipeline.load.deadline",
     "Delivery": "scd_pipeline.deliveries.delivery",
     "LoadPlan": "scd_pipeline.load.load_plan",
     "LoadResult": "scd_pipeline.load",
@@ -106,6 +108,7 @@ __all__ = [
     "CheckResult",
     "Column",
     "ControlTotals",
+    "Deadline",
     "DeclarationError",
     "Declarations",
     "Delivery",

@@ -533,6 +533,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "repeat the operation when no other program writes to the table and the cluster loses no executors: it "
         "completes what the attempts left unfinished",
     ),
+    "DEADLINE_EXCEEDED": Condition(
+        "the time of the load was over before it could {step}; expected it to end earlier; all of its commits are "
+        "complete",
+        "load again, which continues from them; allow more time if this happens repeatedly",
+    ),
     "ROLE_CONDITION": Condition(
         "conditions of roles cannot be evaluated: {problems}; expected SQL over the columns of the fact that is true "
         "or false",
@@ -604,6 +609,9 @@ CONDITIONS: Mapping[str, Condition] = {
     "TOO_FEW_ATTEMPTS": Condition(
         "the number of attempts is {attempts}; expected a whole number of at least 1",
         "pass 1 for a load without a retry, or a larger number",
+    ),
+    "NOT_A_DEADLINE": Condition(
+        "{value} is invalid; expected a Deadline", "pass `Deadline(time.monotonic() + 3600, time.monotonic)`"
     ),
     "NOT_A_RETRY": Condition("{value} is invalid; expected a Retry", "pass `Retry(attempts=3)`"),
     "TABLES_NOT_LISTED": Condition(
@@ -788,6 +796,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "the environment variable {variable} is not set; expected a value, because `{option}` of the source names it; "
         "nothing was written",
         "set {variable} where the load runs",
+    ),
+    "LOAD_CORES": Condition(
+        "the number of cores for loads is {value}; expected a whole number of at least 1",
+        "change `load_cores` or SCD_LOAD_CORES",
     ),
     "OVERDUE_HOURS": Condition("{value!r} is not a number; expected hours, such as 26 or 0.5", "change the variable"),
     "SCAFFOLD_FORMAT": Condition("the format is {format}; expected yaml", "run the command with --format yaml"),

@@ -107,6 +107,11 @@ class Environment:
         "the default repository of Spark",
         is_secret=True,
     )
+    load_cores_text: str = _variable(
+        "SCD_LOAD_CORES",
+        "cores that a load uses at most, so that queries beside it have the others",
+        "all cores",
+    )
     overdue_hours: str = _variable(
         "SCD_OVERDUE_HOURS",
         "hours after which a source without a new delivery, or a table without a load, is overdue",
@@ -187,6 +192,19 @@ class Environment:
         """The transports by which alerts are sent."""
         transports = {"webhook": bool(self.alert_webhook), "email": bool(self.alert_mail_to and self.alert_smtp)}
         return tuple(name for name, is_configured in transports.items() if is_configured)
+
+    @property
+    def load_cores(self) -> int | None:
+        """The cores that a load uses at most; None: all.
+
+        Raises:
+            SetupError: SCD_LOAD_CORES is not a number of cores.
+        """
+        if not self.load_cores_text:
+            return None
+        if not self.load_cores_text.isdecimal() or int(self.load_cores_text) < 1:
+            raise SetupError("LOAD_CORES", "SCD_LOAD_CORES", value=repr(self.load_cores_text))
+        return int(self.load_cores_text)
 
     @property
     def overdue_after_hours(self) -> float | None:

@@ -189,6 +189,10 @@ class RetriesExhausted(LoadError):
     """Each attempt met a write conflict, lost computed rows or read an expired table version."""
 
 
+class DeadlineExceeded(LoadError):
+    """The time of a load was over before its next step; the next load continues from its commits."""
+
+
 class KeyCollision(LoadError):
     """Two versions have the same surrogate key, or a version has a reserved one (S14)."""
 

@@ -22,6 +22,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import DeclarationWarning, LoadWarning, UsageError
 from scd_pipeline.instants import time_name, to_instant
+from scd_pipeline.load.deadline import Deadline
 from scd_pipeline.load.landing_options import named_landing_table
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.log import read_log
@@ -73,6 +74,7 @@ class Pipeline:
             they are in the folder.
         schemas: Other schemas for some kinds of tables: `changes`, `audit`, `history`, `archive`; and for the view
             `keys`.
+        load_cores: Cores that a load uses at most, so that queries beside it have the others; by default all.
 
     Raises:
         SetupError: Java, jars or a server are missing, or the session's time zone is not UTC.
@@ -97,13 +99,16 @@ class Pipeline:
         remote: str = "",
         schema: str | None = None,
         schemas: Mapping[str, str] | None = None,
+        load_cores: int | None = None,
     ) -> None:
         _check_arguments(warehouse, spark, remote, schema, schemas)
         self._stop: Callable[[], None] | None = None
         if spark is None:
             spark, self._stop = _connect(remote) if remote else _start()
         try:
-            self.warehouse = Warehouse(spark, os.fspath(warehouse), schema=schema, schemas=schemas)
+            self.warehouse = Warehouse(
+                spark, os.fspath(warehouse), schema=schema, schemas=schemas, load_cores=load_cores
+            )
         except BaseException:
             self.close()
             raise
@@ -140,6 +145,7 @@ class Pipeline:
         allow: str | Collection[str] = (),
         run_id: str = "",
         retry: Retry | None = None,
+        deadline: Deadline | None = None,
         raise_on_rejection: bool = True,
         **options: Any,
     ) -> LoadResult:
@@ -162,6 +168,8 @@ class Pipeline:
             run_id: An id of this load, which is stored with its batches and commits.
             retry: The number of attempts after write conflicts, 5 by default, and the waits between them, as in
                 `Retry(attempts=8)`.
+            deadline: The time after which the load begins no further step, as in
+                `Deadline(time.monotonic() + 3600, time.monotonic)`.
             raise_on_rejection: Raise if a delivery is rejected, after all others are loaded. Otherwise
                 `LoadResult.rejected` has the rejected ones.
             options: The options of a landing table that is passed by its name: `disposition`, `primary_key`,
@@ -175,13 +183,13 @@ class Pipeline:
             DeclarationError: The options are invalid; nothing was written.
             BatchRejected: A delivery breaks a rule, such as the retire guard; all others are loaded.
             SourceDataError: A delivery does not fit the declaration; nothing was written.
-            LoadError: The tables are damaged, or another writer kept committing first.
+            LoadError: The tables are damaged, another writer kept committing first, or the deadline has passed.
             UsageError: An argument has a value that cannot be used; nothing was written.
         """
         declared, selected = self._select(table, options, deliveries, name, at, source, channel, revision, allow)
         if isinstance(declared, Dimension):
             _log_warnings(declared.warnings)
-        result = self._load(declared, selected, run_id, retry)
+        result = self._load(declared, selected, run_id, retry, deadline)
         if raise_on_rejection:
             result.raise_if_rejected()
         return result
@@ -221,10 +229,14 @@ class Pipeline:
         withdrawn = withdrawal(self.warehouse, declared, name, by=by, reason=reason)
         return self._load(declared, Discovery([withdrawn]), run_id, retry)
 
-    def _load(self, declared: DeclaredTable, selected: Discovery, run_id: Any, retry: Any) -> LoadResult:
+    def _load(
+        self, declared: DeclaredTable, selected: Discovery, run_id: Any, retry: Any, deadline: Any = None
+    ) -> LoadResult:
         text = _text("run_id", run_id)
         if retry is not None and not isinstance(retry, Retry):
             raise UsageError("NOT_A_RETRY", "retry", value=short_repr(retry))
+        if deadline is not None and not isinstance(deadline, Deadline):
+            raise UsageError("NOT_A_DEADLINE", "deadline", value=short_repr(deadline))
         result = load(
             self.warehouse,
             declared,
@@ -233,6 +245,7 @@ class Pipeline:
             retry=retry,
             progress=_log.info,
             warnings=selected.warnings,
+            deadline=deadline,
         )
         _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []

@@ -120,8 +120,15 @@ class Settings:
     def _warehouse(self, spark: SparkSession, declared: Sequence[str]) -> Warehouse:
         from scd_pipeline.delta.warehouse import Warehouse
 
-        schema, schemas = self.environment.schema, self.environment.schemas
-        return Warehouse(spark, self.warehouse_path, schema=schema, schemas=schemas, declared=declared)
+        environment = self.environment
+        return Warehouse(
+            spark,
+            self.warehouse_path,
+            schema=environment.schema,
+            schemas=environment.schemas,
+            declared=declared,
+            load_cores=environment.load_cores,
+        )
 
     def declared_tables(self, requested: str | None = None) -> list[DeclaredTable]:
         """Return the declared tables that an argument names, in the order of their loads: all of them for None.

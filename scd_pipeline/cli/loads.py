@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
@@ -76,6 +77,12 @@ def load_options(function: Any) -> Any:
     metavar="N",
     help="Attempts of the load of each table, with growing waits after write conflicts  [default: 5].",
 )
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time of the command, after which it begins no further step of a load  [default: unlimited].",
+)
 @with_settings
 @with_output
 def load(
@@ -85,12 +92,14 @@ def load(
     names: Sequence[str],
     allow: Sequence[str],
     attempts: int | None,
+    time_limit: float | None,
     output: Output,
 ) -> ExitCode:
     """Load new deliveries into dimensions and facts.
 
     TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are loaded.
     """
+    from scd_pipeline.load.deadline import Deadline
     from scd_pipeline.load.retry import Retry
     from scd_pipeline.load.run import load as load_table
     from scd_pipeline.queries import create_views
@@ -100,6 +109,7 @@ def load(
     declared, facts = settings.declared_tables(table), settings.declared_facts(table)
     print_declaration_warnings(declared)
     retry = Retry() if attempts is None else Retry(attempts)
+    deadline = None if time_limit is None else Deadline(time.monotonic() + time_limit, time.monotonic)
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow, settings.environment.variables)
         for step, (item, available) in enumerate(selected, start=1):
@@ -116,6 +126,7 @@ def load(
                     progress=task,
                     warnings=available.warnings,
                     has_facts=any(item in fact.dimensions for fact in facts),
+                    deadline=deadline,
                 )
                 create_views(warehouse, [item.name], facts, on_failure=warn)
             keys = _partition_keys(item, deliveries)

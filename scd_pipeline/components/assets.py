@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,6 +19,7 @@ from scd_pipeline.declaration import DeclaredTable, Dimension, Fact, LandingTabl
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.deadline import Deadline
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import load as load_table
 from scd_pipeline.queries import create_views
@@ -34,6 +36,7 @@ def table_assets(
     limits: OverdueLimits | None = None,
     retry: Retry | None = None,
     docs_url: str = "",
+    clock: Callable[[], float] = time.time,
 ) -> dg.AssetsDefinition:
     """Return the change log, table and audit of a dimension, or the change log and table of a fact.
 
@@ -46,11 +49,18 @@ def table_assets(
         limits: When its sources are overdue, if there is a check of this (`overdue_check`).
         retry: How a load is retried after write conflicts; by default five attempts.
         docs_url: Address of the folder `docs` of this package, to which the results of checks link.
+        clock: Returns the current time, in seconds since 1970, for the deadline of a run.
     """
     row_dimension, retry = as_dimension(table), retry or Retry()
     is_fact = isinstance(table, Fact)
 
-    def load(warehouse: Warehouse, selection: DeliverySelection, run_id: str, log: Callable[[str], None]) -> LoadReport:
+    def load(
+        warehouse: Warehouse,
+        selection: DeliverySelection,
+        run_id: str,
+        log: Callable[[str], None],
+        deadline: Deadline | None,
+    ) -> LoadReport:
         if row_dimension.has_windows:
             plots.import_library()
         result = load_table(
@@ -63,6 +73,7 @@ def table_assets(
             examples=_EXAMPLES,
             warnings=selection.warnings,
             has_facts=bool(facts) and not is_fact,
+            deadline=deadline,
         )
         audit, loaded = result.audit, result.dimension or row_dimension
         create_views(warehouse, [table.name], [table] if isinstance(table, Fact) else facts, on_failure=log)
@@ -93,7 +104,8 @@ def table_assets(
         )
 
     checks = LoadChecks(table, limits, docs_url)
-    return load_step(table, _specs(table, row_dimension, freshness), load, checks=checks, attempts=retry.attempts)
+    specs = _specs(table, row_dimension, freshness)
+    return load_step(table, specs, load, checks=checks, attempts=retry.attempts, clock=clock)
 
 
 _GROUPS: dict[type, str] = {Dimension: "dimensions", Fact: "facts", LandingTable: "landing_tables"}

@@ -19,6 +19,7 @@ from scd_pipeline.components.dagster_internals import partitions_observed_last
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions, withdrawn_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
 from scd_pipeline.components.load_checks import LoadChecks
+from scd_pipeline.components.load_window import alert_after_deadline, run_deadline
 from scd_pipeline.components.partition_events import (
     LoadReport,
     not_materialized,
@@ -33,12 +34,13 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
+from scd_pipeline.load.deadline import Deadline
 from scd_pipeline.operations.dagster_names import ATTEMPTS_TAG, load_op_name, pool_name
 from scd_pipeline.operations.summary import load_summary
 from scd_pipeline.texts import first_names, pluralize
 
-LoadTables = Callable[[Warehouse, DeliverySelection, str, Callable[[str], None]], LoadReport]
-"""Loads the selected deliveries; the other arguments are the run's id and a function that logs progress."""
+LoadTables = Callable[[Warehouse, DeliverySelection, str, Callable[[str], None], Deadline | None], LoadReport]
+"""Loads the selected deliveries; the others are the run's id, a function that logs progress, and the deadline."""
 
 
 class LoadConfig(dg.Config):
@@ -71,6 +73,7 @@ def load_step(
     *,
     checks: LoadChecks,
     attempts: int,
+    clock: Callable[[], float] = time.time,
 ) -> dg.AssetsDefinition:
     """Return the one step that materializes the assets of a dimension or a fact.
 
@@ -79,6 +82,7 @@ def load_step(
     Args:
         checks: The checks whose results the step records.
         attempts: How often `load` attempts a load, for the checklist.
+        clock: Returns the current time, in seconds since 1970, for the deadline of a run.
     """
     name, names = declared.name, [spec.key.to_user_string() for spec in specs]
 
@@ -95,7 +99,8 @@ def load_step(
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        yield from _load_and_record(context, declared, config, warehouse, load, checks)
+        deadline = run_deadline(context.run.tags, clock)
+        yield from _load_and_record(context, declared, config, warehouse, load, checks, deadline)
 
     return load_tables
 
@@ -127,11 +132,12 @@ def _load_and_record(
     warehouse: WarehouseResource,
     load: LoadTables,
     checks: LoadChecks,
+    deadline: Deadline | None,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
     has_partitions = context.has_partition_key or context.has_partition_key_range
     requested = set(context.partition_keys) if has_partitions else set()
-    loaded = _load(context, declared, requested, config, warehouse, load, checks)
+    loaded = _load(context, declared, requested, config, warehouse, load, checks, deadline)
     batches, report = loaded.batches, loaded.report
     stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
     rejected = {key: batch for key, batch in sorted(batches.items()) if _fails(batch, is_requested=key in requested)}
@@ -191,6 +197,7 @@ def _load(
     warehouse: WarehouseResource,
     load: LoadTables,
     checks: LoadChecks,
+    deadline: Deadline | None,
 ) -> _PartitionedLoad:
     """Load the deliveries of the requested partitions.
 
@@ -206,12 +213,13 @@ def _load(
             _log_selection(context, declared.name, selection)
             # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
             file_versions = selection.file_versions()
-            loaded = load(opened, selection, context.run.run_id, context.log.info)
+            loaded = load(opened, selection, context.run.run_id, context.log.info, deadline)
             report = replace(loaded, seconds=time.monotonic() - start)
         except ScdError:
             checks.run_planned(context, opened)
             raise
     context.log.info(load_summary(report.result))
+    alert_after_deadline(context.op_execution_context, declared.name, deadline)
     for warning in report.result.warnings:
         context.log.warning(str(warning))
     batches = selection.by_partition(report.result.results)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
+from scd_pipeline.components.load_window import LoadWindow, deadline_tags
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.operations.dagster_names import dagster_name
@@ -27,8 +29,13 @@ def has_everything(partitions: Collection[str]) -> bool:
     return EVERYTHING in partitions or not partitions
 
 
-def load_schedule(dimension: Dimension, job: Any, cron: str, timezone: str) -> dg.ScheduleDefinition:
-    """Return the schedule that loads all deliveries of a dimension or a fact at the times of a cron expression."""
+def load_schedule(
+    dimension: Dimension, job: Any, cron: str, timezone: str, window: LoadWindow | None = None
+) -> dg.ScheduleDefinition:
+    """Return the schedule that loads all deliveries of a dimension or a fact at the times of a cron expression.
+
+    With a window, it skips times outside of it, and the end of the window is the deadline of a run.
+    """
 
     @dg.schedule(
         name=f"{dagster_name(dimension.name)}_schedule",
@@ -37,8 +44,12 @@ def load_schedule(dimension: Dimension, job: Any, cron: str, timezone: str) -> d
         execution_timezone=timezone,
         description=f"Loads all new deliveries of {dimension.name}.",
     )
-    def load_everything(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    def load_everything(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        tick = context.scheduled_execution_time.astimezone(ZoneInfo(timezone))
+        end = window.end_after(tick) if window else None
+        if window and end is None:
+            return dg.SkipReason(f"{tick:%H:%M} is outside the load window, {window}")
         context.instance.add_dynamic_partitions(partitions_name(dimension.name), [EVERYTHING])
-        return dg.RunRequest(partition_key=EVERYTHING)
+        return dg.RunRequest(partition_key=EVERYTHING, tags=deadline_tags(end) if end else {})
 
     return load_everything

@@ -116,6 +116,9 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         "schema's name.",
     )
     spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
+    load_cores: int | None = Field(
+        default=None, description="Cores that a load uses at most, so that queries beside it have the others."
+    )
     _spark: LazyPySparkResource | None = PrivateAttr(default=None)
 
     @classmethod
@@ -123,8 +126,8 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         """Return the warehouse that the environment names, as the commands of `scd` read it.
 
         SCD_WAREHOUSE is the folder or the URL in an object store, SCD_REMOTE a Spark Connect server, SCD_SCHEMA a
-        schema of its catalog that replaces the folder; SCD_SCHEMA_CHANGES, _AUDIT, _KEYS and _HISTORY name
-        schemas for these kinds of tables.
+        schema of its catalog that replaces the folder, SCD_LOAD_CORES the cores of a load; SCD_SCHEMA_CHANGES, _AUDIT,
+        _KEYS and _HISTORY name schemas for these kinds of tables.
 
         Args:
             environ: The variables; those of the process by default.
@@ -134,7 +137,13 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         configured = environment.warehouse or str(path or DEFAULT_WAREHOUSE)
         absolute = configured if is_address(configured) else str(Path(configured).absolute())
         remote = dg.EnvVar(REMOTE_VARIABLE) if environment.remote else None
-        return cls(path=absolute, remote=remote, schema=environment.schema, schemas=environment.schemas)
+        return cls(
+            path=absolute,
+            remote=remote,
+            schema=environment.schema,
+            schemas=environment.schemas,
+            load_cores=environment.load_cores,
+        )
 
     def get_resource_definition(self) -> Any:
         """Return Dagster's definition of the resource, whose configuration Dagster stores.
@@ -160,7 +169,13 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         """
         if self._spark is None:
             self._spark = self.spark()
-        return Warehouse(self._spark.spark_session, self.path, schema=self.schema_name, schemas=self.schemas)
+        return Warehouse(
+            self._spark.spark_session,
+            self.path,
+            schema=self.schema_name,
+            schemas=self.schemas,
+            load_cores=self.load_cores,
+        )
 
     @property
     def spark_description(self) -> str:

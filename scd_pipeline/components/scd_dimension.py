@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.automation import automation_sensor, never_requested, with_automation
 from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import table_checks
+from scd_pipeline.components.dagster_internals import cron_times
+from scd_pipeline.components.load_window import LoadWindow
 from scd_pipeline.components.maintenance import (
     backfill_sensor,
     maintenance_job,
@@ -35,6 +37,7 @@ from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.dagster_names import archive_op_name, check_job_name, dagster_name, maintenance_op_name
 
 _log = logging.getLogger("scd_pipeline")
+_ANY_DAY = datetime(2024, 1, 1, tzinfo=timezone.utc)
 _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
 """Limits of a freshness policy: Dagster itself requires at least a minute."""
 
@@ -74,6 +77,14 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     load_cron: str = Field(default="0 5 * * *", description="Cron expression for loads of dimensions.")
     fact_cron: str = Field(
         default="30 5 * * *", description="Cron expression for loads of facts; choose a time after `load_cron`."
+    )
+    load_window: LoadWindow | None = Field(
+        default=None,
+        description=(
+            "Daily window of the loads by schedules, from `start` to `end`, such as '01:00' and '05:00', in the time "
+            "zone `timezone`. A load begins no further step after its end: the run fails, and the next one continues. "
+            "The times of `load_cron` and `fact_cron` must be in the window."
+        ),
     )
     check_cron: str = Field(
         default="0 7 * * *",
@@ -136,6 +147,15 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             raise ValueError(f"attempts is {attempts}; expected at least 1; change it in the defs.yaml")
         return attempts
 
+    @field_validator("load_window")
+    @classmethod
+    def _require_times_of_day(cls, window: LoadWindow | None) -> LoadWindow | None:
+        if window is not None and window.problem:
+            raise ValueError(
+                f"load_window: {window.problem}; expected times of day; correct `start` and `end` in the defs.yaml"
+            )
+        return window
+
     @field_validator("overdue_after_hours")
     @classmethod
     def _require_freshness_hours(cls, hours: float | None) -> float | None:
@@ -167,6 +187,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             declared: The dimensions and facts.
             status: The name of the status asset.
         """
+        self._require_loads_in_window()
         hours, retry = self.overdue_after_hours, Retry(self.attempts)
         freshness = None if hours is None else dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=hours))
         parts: list[dg.Definitions] = []
@@ -193,6 +214,18 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         parts += [self._timed_table_definitions(table) for table in declared.timed_tables]
         return dg.Definitions.merge(*parts)
 
+    def _require_loads_in_window(self) -> None:
+        """Check the next time of each schedule of loads; a schedule skips its other times outside of the window."""
+        if self.load_window is None:
+            return
+        for option, cron in (("load_cron", self.load_cron), ("fact_cron", self.fact_cron)):
+            tick = next(cron_times(cron, self.timezone, _ANY_DAY))
+            if self.load_window.end_after(tick) is None:
+                raise ValueError(
+                    f"{option}: {cron!r} is outside the load window, {self.load_window}; expected a time in it; change "
+                    "one of them in the defs.yaml"
+                )
+
     def _table_definitions(
         self,
         table: DeclaredTable,
@@ -218,7 +251,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         )
         maintenance = maintenance_job(table, facts)
         schedules = [
-            load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
+            load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone, self.load_window),
             self._schedule(f"check_{name}_schedule", check_job, self.check_cron),
             *maintenance_schedules(
                 dimension,

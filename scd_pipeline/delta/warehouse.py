@@ -36,9 +36,12 @@ class Warehouse:
         declared: Names of dimensions and facts, of which `tables` returns the existing tables if the folder cannot be
             listed.
         key_hash: Computes a surrogate key from the text of a version; tests set another than the default.
+        load_cores: The largest number of tasks into which a load divides a step of a query, which leaves the other
+            cores to other queries; by default the settings of the session decide.
 
     Raises:
-        SetupError: The session has another time zone, `schemas` names another kind of table, or `schema` is missing.
+        SetupError: The session has another time zone, `schemas` names another kind of table, `schema` is missing, or
+            `load_cores` is not a number of cores.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Warehouse:
         schemas: Mapping[str, str] | None = None,
         declared: Sequence[str] = (),
         key_hash: KeyHash = hash_64,
+        load_cores: int | None = None,
     ) -> None:
         self.spark = spark
         self.path = _absolute(str(path))
@@ -57,8 +61,11 @@ class Warehouse:
         self.schemas = dict(schemas or {})
         self.declared = tuple(declared)
         self.key_hash = key_hash
+        self.load_cores = load_cores
         self._confirmed: Capabilities | None = None
         location = f"warehouse {self.path}"
+        if load_cores is not None and (type(load_cores) is not int or load_cores < 1):
+            raise SetupError("LOAD_CORES", location, value=repr(load_cores))
         if unknown := sorted(set(self.schemas) - set(KINDS)):
             raise SetupError("UNKNOWN_TABLE_KIND", location, kinds=", ".join(unknown), expected=", ".join(KINDS))
         if self.schemas and not schema:

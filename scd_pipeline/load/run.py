@@ -48,6 +48,7 @@ from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.load.attribute_changes import AttributeChange
 from scd_pipeline.load.audit import AuditResult, LoadedAuditStep, audit_commit, record_from
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
+from scd_pipeline.load.deadline import Deadline
 from scd_pipeline.load.facts import FactKeys, read_fact_keys
 from scd_pipeline.load.former_name import copy_former_tables, table_copies
 from scd_pipeline.load.inferred_members import write_inferred_members
@@ -158,6 +159,7 @@ def load(
     examples: int = 0,
     warnings: Sequence[LoadWarning] = (),
     has_facts: bool = False,
+    deadline: Deadline | None = None,
 ) -> LoadResult:
     """Load the deliveries into a dimension, a fact or a landing table, and bring all of its tables up to date (S17).
 
@@ -176,8 +178,10 @@ def load(
         warnings: The warnings of the discovery of the deliveries, which the result repeats.
         has_facts: Whether facts reference the dimension, whose table then gets the unknown member with the next rows
             that change (S23); ignored for a fact, whose load adds it to a dimension that has none yet.
+        deadline: The time after which no further step begins; by default none.
 
     Raises:
+        DeadlineExceeded: The time was over before the next step; the next load continues.
         RetriesExhausted: Every attempt met a write conflict or another transient failure.
         DeclarationError: The tables were created by another declaration.
         SetupError: One of the tables was not created by this package.
@@ -188,8 +192,11 @@ def load(
         InvariantViolated: The result would violate an invariant.
         SourceDataError: A delivery does not fit the declaration of its channel.
     """
-    with missing_files_reported(warehouse, _table_names(table)), running_load(warehouse.spark) as running:
-        context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, has_facts, running)
+    with (
+        missing_files_reported(warehouse, _table_names(table)),
+        running_load(warehouse.spark, warehouse.load_cores) as running,
+    ):
+        context = _LoadContext(warehouse, run_id, retry or Retry(), progress, examples, has_facts, running, deadline)
         for dimension in referenced_dimensions(table) or (as_dimension(table),):
             _copy_former_tables(context, dimension)
         if isinstance(table, Fact):
@@ -217,6 +224,16 @@ class _LoadContext:
     examples: int = 0
     has_facts: bool = False
     running: RunningLoad | None = None
+    deadline: Deadline | None = None
+
+    def begin_step(self, table: str, step: str) -> None:
+        """Check that there is time for a step.
+
+        Raises:
+            DeadlineExceeded: The time of the load is over.
+        """
+        if self.deadline is not None:
+            self.deadline.require_time(table, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +252,7 @@ class _CommittedLoad:
 
 
 def _copy_former_tables(context: _LoadContext, dimension: Dimension) -> None:
+    context.begin_step(dimension.name, "read the stored state")
     with_retries(
         dimension.name,
         lambda number: copy_former_tables(context.warehouse, dimension, context.progress),
@@ -289,6 +307,7 @@ def _record(
     warehouse, run_id, progress = context.warehouse, context.run_id, context.progress
 
     def attempt(number: int) -> AuditResult:
+        context.begin_step(dimension.name, "record the audit")
         if number == 0 and last is not None:
             return record_from(warehouse, dimension, run_id, progress, last, loaded)
         return record_from(warehouse, dimension, run_id, progress, audit_commit(warehouse, dimension), None)
@@ -356,6 +375,7 @@ def _ingest_and_apply(
         return _ingest(context, dimension, delivered, read_keys() if read_keys else None, audit)
 
     def apply(ingested: _IngestResult) -> _CommittedLoad:
+        context.begin_step(name, "write its rows")
         ingested = ingested._replace(load_plan=_with_inferred_members(context, ingested.load_plan))
         commit = commit_table(context.warehouse, ingested.load_plan, ingested.log, context.progress)
         return _committed_load(context, first.load_plan, ingested, commit, start)
@@ -377,6 +397,7 @@ def _ingest(
     audit: PipelineCommit | None,
 ) -> _IngestResult:
     """Plan the load, and append to the change log."""
+    context.begin_step(dimension.name, "plan its rows")
     load_plan = build_plan(
         context.warehouse,
         dimension,
@@ -388,6 +409,7 @@ def _ingest(
         audit=audit,
         running=context.running,
     )
+    context.begin_step(dimension.name, "write to its change log")
     return _IngestResult(load_plan, commit_log(context.warehouse, load_plan, context.progress))
 
 

@@ -4,6 +4,9 @@ Spark compiles code for each query, and adapts the query to the sizes that it me
 longer than the rows do. A load of few records therefore runs without code generation, and one that sorts and joins few
 records without adaptive execution, in one or two partitions. Every load reads the state of Delta's tables in few
 partitions, whatever the session has: Delta's default is 50 of them for each table.
+
+A load with a declared number of cores divides each step of its queries into as many tasks at most. A client of Spark
+Connect cannot choose a pool of Spark's scheduler for its jobs; these settings, however, are those of any session.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ _IN_ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}
 _BY_READ_RECORDS = ((20_000, _READ_FEW),)
 _BY_SHUFFLED_RECORDS = ((200_000, _SHUFFLED_FEW), (20_000, _IN_ONE_PARTITION))
 """Settings for loads of fewer records than a number, which were measured to take less time with them."""
+_TASKS = ("spark.sql.shuffle.partitions", "spark.sql.files.maxPartitionNum", "spark.sql.leafNodeDefaultParallelism")
+"""The settings that limit the number of tasks of a step of a query."""
 STORED_PER_DELIVERED = 10
 """How many stored records take as long as a delivered one: a scan reads a few of their columns, and most go no further.
 
@@ -43,6 +48,7 @@ class RunningLoad:
 
     spark: SparkSession
     _session: _Session
+    cores: int | None = None
     read_limit: int | None = None
     shuffled_limit: int | None = None
 
@@ -59,14 +65,18 @@ class RunningLoad:
 
 
 @contextmanager
-def running_load(spark: SparkSession) -> Iterator[RunningLoad]:
+def running_load(spark: SparkSession, cores: int | None = None) -> Iterator[RunningLoad]:
     """Yield a load of the session, of which nothing is known yet; its settings are restored at the end.
 
     The settings of a session apply to all of its threads. So they are those for the largest of its loads.
+
+    Args:
+        spark: The session.
+        cores: The largest number of tasks of a step of a query; None for that of the session's own settings.
     """
     with _REGISTRY_LOCK:
         session = _SESSIONS.setdefault(spark, _Session())
-    load = RunningLoad(spark, session)
+    load = RunningLoad(spark, session, cores)
     session.enter(load)
     try:
         yield load
@@ -120,12 +130,14 @@ def _settings(loads: Sequence[RunningLoad]) -> dict[str, str]:
         ([load.read_limit for load in loads], _BY_READ_RECORDS),
         ([load.shuffled_limit for load in loads], _BY_SHUFFLED_RECORDS),
     )
-    chosen = dict(_EVERY_LOAD)
+    cores = min((load.cores for load in loads if load.cores is not None), default=None)
+    chosen = dict(_EVERY_LOAD) if cores is None else {**_EVERY_LOAD, **dict.fromkeys(_TASKS, str(cores))}
     for limits, settings_by_size in limits_and_settings:
         for few, settings in settings_by_size:
             if all(limit is not None and limit < few for limit in limits):
                 chosen |= settings
-    return chosen
+    limited = {} if cores is None else {name: str(min(cores, int(chosen[name]))) for name in _TASKS}
+    return {**chosen, **limited}
 
 
 _REGISTRY_LOCK = threading.Lock()
