@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from scd_pipeline.load.session_settings import running_load
+from scd_pipeline_tests.semantics.specification import requirement
 
 PARTITIONS, CODE = "spark.sql.shuffle.partitions", "spark.sql.codegen.wholeStage"
 STATE_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
@@ -139,3 +140,21 @@ def test_settings_that_cannot_be_restored_are_restored_by_the_next_load(session:
     session.conf.is_lost = False
     with running_load(spark(session)):
         assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "2"}
+
+
+FILES, LEAVES = "spark.sql.files.maxPartitionNum", "spark.sql.leafNodeDefaultParallelism"
+
+
+@requirement("L17")
+def test_a_load_with_a_number_of_cores_has_as_many_tasks_at_most(session: Session) -> None:
+    """Also a load of few records, and as few as another load of the session. Afterwards the settings are as before."""
+    with running_load(spark(session), 3) as load:
+        assert [session.conf[name] for name in (PARTITIONS, FILES, LEAVES)] == ["3", "3", "3"]
+        load.expect_records(read=1_999, shuffled=1_999)
+        assert [session.conf[name] for name in (PARTITIONS, FILES, LEAVES)] == ["1", "3", "1"]
+        load.expect_records(read=None, shuffled=199_999)
+        with running_load(spark(session), 1) as other:
+            other.expect_records(read=None, shuffled=199_999)
+            assert [session.conf[name] for name in (PARTITIONS, FILES, LEAVES)] == ["1", "1", "1"]
+        assert [session.conf[name] for name in (PARTITIONS, FILES, LEAVES)] == ["2", "3", "3"]
+    assert session.conf == {PARTITIONS: "200"}

@@ -26,7 +26,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Timed tables": tuple(f"V{number}" for number in range(1, 30)),
     "Histories of base tables": tuple(f"H{number}" for number in range(1, 37)),
     "Landing tables and dlt's strategies": tuple(f"D{number}" for number in (*range(1, 21), *range(22, 43))),
-    "Fact loads": tuple(f"L{number}" for number in (*range(2, 16), 19)),
+    "Fact loads": tuple(f"L{number}" for number in range(2, 20)),
 }
 
 ROWS: dict[str, str] = {
@@ -677,6 +677,20 @@ ROWS: dict[str, str] = {
         "`fct_y_dimension_versions` shows the table version and the commit of each dimension that a load of a fact has "
         "used, with its run and its batches."
     ),
+    "L16": (
+        "Scheduled loads run in a declared window, by a clock that tests replace: a run begins no further step after "
+        "its end, and fails with an alert; a run whose last step ends later sends an alert too. All tables stay "
+        "complete, and the next run continues."
+    ),
+    "L17": (
+        "A load with `load_cores` divides each step of its queries into as many tasks at most, embedded and over Spark "
+        "Connect. `python -m benchmarks.queries_beside_loads` measures a query without and during loads, with all "
+        "cores and with a share of them. Spark has no limit of the memory of one session."
+    ),
+    "L18": (
+        "The deliveries of missed nights, loaded at once, lead to the same rows of a fact as a load each night, with "
+        "dimensions that change in between."
+    ),
     "L19": "Compaction after a load changes no row for a reader. There are no indexes that have to be disabled.",
 }
 
@@ -693,5 +707,6 @@ NO_TABLE: dict[str, str] = {
     "F76": "As F72.",
     "D1": "A declaration that is rejected has no table.",
     "D2": "A declaration that is rejected has no table.",
+    "L17": "Which settings a session has during a load has no table; the times of queries are those of a benchmark.",
 }
 """Why no test that runs in each build shows a row on tables."""
