@@ -34,7 +34,7 @@ ROWS: dict[str, str] = {
         "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`. As "
         "in every dimension and fact, each row also has the reason, the source and the delivery of its change "
         "(`change_reason`, `change_source`, `load_run_id`). The row of the unknown member has no code; every other "
-        "row has one: CHECK (`country_code` IS NOT NULL OR `country_key` = -1)."
+        "row has one: CHECK (`country_code` IS NOT NULL OR `country_key` IN (-1, -2, -3))."
     ),
     "F2": (
         "`dim_player` has type 2 (`tier`, `home_property`, `risk_score` INT) and type 1 (`email`, `phone`): "
