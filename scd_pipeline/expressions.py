@@ -29,6 +29,11 @@ def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def without_blanks(text: str) -> str:
+    """Return SQL without blanks, to compare it with SQL that Spark stores with other blanks."""
+    return "".join(text.split())
+
+
 def col(name: str) -> Column:
     """Return the column of this name, which may contain dots and blanks."""
     return F.col(quote_name(name))

@@ -27,7 +27,7 @@ from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclara
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
-from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.expressions import col, quote_name, without_blanks
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.texts import pluralize
@@ -289,7 +289,7 @@ def missing_constraint(table: str, dimension: Dimension, properties: Mapping[str
     """
     ((name, condition),) = key_constraint(dimension).items()
     stored = _by_folded_name(properties).get(name)
-    has_constraint = stored is not None and not stored.endswith(f" = {UNKNOWN_KEY}")
+    has_constraint = stored is not None and not without_blanks(stored).endswith(f"={UNKNOWN_KEY}")
     return [] if has_constraint else [AddConstraint(table, name.removeprefix(_CONSTRAINT), condition)]
 
 

@@ -18,7 +18,7 @@ from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipelin
 from scd_pipeline.delta.scratch import scratch_table_path
 from scd_pipeline.delta_operations import CHANGES_NO_ROW, ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import ConflictError, SetupError, UnsupportedDelta, UsageError, first_line
-from scd_pipeline.expressions import quote_name
+from scd_pipeline.expressions import quote_name, without_blanks
 from scd_pipeline.spark.settings import temporary_settings
 
 _CONFLICTS = (
@@ -210,7 +210,7 @@ class Table:
     def add_constraint(self, name: str, condition: str) -> None:
         """Add a CHECK constraint, which Delta compares with all rows; it replaces one of this name."""
         stored = self.properties().get(f"delta.constraints.{name}")
-        if stored == condition:
+        if stored is not None and without_blanks(stored) == without_blanks(condition):
             return
         if stored is not None:
             self._alter(f"ALTER TABLE {self.identifier} DROP CONSTRAINT {quote_name(name)}")

@@ -14,6 +14,7 @@ from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Sourc
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta import schema
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.expressions import without_blanks
 from scd_pipeline.load import schema_steps
 from scd_pipeline.load.facts import pin
 from scd_pipeline.load.reserved_members import with_reserved_members
@@ -170,6 +171,6 @@ def test_only_reserved_members_have_no_business_key(in_rome: Warehouse) -> None:
         )
     assert with_reserved_members(in_rome, pin(in_rome, CUSTOMER)).commit.number == 2
     load(in_rome, CUSTOMER, [snapshot(2, {"a": "Oslo"})])
-    assert table.properties()[CONSTRAINT] == expected
+    assert without_blanks(table.properties()[CONSTRAINT]) == without_blanks(expected)
     assert plan(in_rome, CUSTOMER).schema_steps == ()
     assert sorted(str(row["id"]) for row in history(in_rome)) == ["None", "a", "a"]
