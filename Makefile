@@ -133,6 +133,10 @@ demo-doctors: setup ## Read a timed table at several times
 demo-elevata: setup ## Keep the history of a base that gains, loses, renames and widens columns
 	$(PY) -m examples.elevata.demo
 
+.PHONY: demo-lake
+demo-lake: setup ## Land raw pages of a bucket, and keep their history
+	$(PY) -m examples.lake.demo
+
 .PHONY: dev
 dev: setup ## Serve Dagster's web interface, with a Spark Connect server
 	.venv/bin/scd dev
