@@ -102,7 +102,7 @@ _DESCRIPTIONS = (
     ),
     CheckDescription(
         UNKNOWN_SHARES_ARE_WITHIN_LIMITS,
-        "In each role that declares `unknown_limit`, at most this share of the rows has the key -1 or -3",
+        "In each role that declares `unknown_limit`, the share of rows with the key -1 or -3 is within this limit",
         ("S23",),
     ),
     CheckDescription(DELIVERIES_ACCEPTED, "No available delivery is rejected", ("S26", "S27")),

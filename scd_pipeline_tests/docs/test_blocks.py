@@ -31,12 +31,16 @@ EXECUTED_ELSEWHERE = {
 }
 OTHER_PROGRAMS = {"dg", "export", "pip"}
 
+CUSTOMER = (
+    "dimension: dim_customer\nbusiness_key: customer_id\nattributes: {city: 2}\n"
+    'sources: {crm: {snapshot: "{date}.csv"}}\n---\n'
+)
+"""The dimension of a fact that is in a file of its own."""
+
 AROUND = {
     "dimension": ("dimension: dim_x\nbusiness_key: id\n", ""),
     "fact": (
-        "dimension: dim_customer\nbusiness_key: customer_id\nattributes: {city: 2}\n"
-        'sources: {crm: {snapshot: "{date}.csv"}}\n---\n'
-        'fact: fct_sale\ngrain: sale_id\nevent_time: sold_at\nsources: {till: {feed: "{date}.csv"}}\n',
+        CUSTOMER + 'fact: fct_sale\ngrain: sale_id\nevent_time: sold_at\nsources: {till: {feed: "{date}.csv"}}\n',
         "",
     ),
     "source": ("dimension: dim_x\nbusiness_key: id\nattributes: {a: 2}\nsources:\n  s:\n", "    "),
@@ -60,6 +64,8 @@ def declaration(block: Block) -> str:
     if part in AROUND:
         before, indentation = AROUND[part]
         return before + "".join(f"{indentation}{line}" for line in block.text.splitlines(keepends=True))
+    if block.text.startswith("fact:"):
+        return CUSTOMER + block.text
     return block.text if re.match(r"(#.*\n)*(dimension|history_of|fact|landing_table|timed_table):", block.text) else ""
 
 

@@ -810,8 +810,9 @@ RULES: dict[str, Rule] = {
             "another day belongs to the day of its last row before a snapshot.",
             "A snapshot without a scope and without rows is rejected in the same way. Rows that are unchanged are not "
             "written.",
+            "A delivery of any table may declare control totals: the number of its rows, and exact sums of columns. A "
+            "difference rejects it before anything is written.",
         ),
-        missing="Control totals of a delivery.",
     ),
     "S42": Rule(
         "Archive",

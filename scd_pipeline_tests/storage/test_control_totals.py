@@ -75,7 +75,7 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
 
 @requirement("L13")
 @pytest.mark.parametrize("names", [["equal", "sum"], list(ARGUMENTS)], ids=["observed", "queried"])
-@rule("S27")
+@rule("S27", "S41")
 def test_control_totals_of_an_argument_are_exact(spark: SparkSession, names: list[str]) -> None:
     """Two deliveries are summarized by the query that computes their rows, six by another one.
 
@@ -125,7 +125,7 @@ COLUMNS = """
 
 
 @requirement("L13")
-@rule("S27")
+@rule("S27", "S41")
 def test_control_totals_are_in_a_trailer_or_in_each_row(spark: SparkSession) -> None:
     """A trailer that the condition `rows` excludes is not counted."""
     totals = ControlTotals(rows="row_count", sums={"amount": "total"})
@@ -146,7 +146,7 @@ def _texts(rows: Sequence[Mapping[str, Any]], delivery: str) -> list[dict[str, s
 
 
 @requirement("L13")
-@rule("S27")
+@rule("S27", "S41")
 def test_control_totals_are_in_a_file_of_each_delivery(spark: SparkSession, tmp_path: Path) -> None:
     """A snapshot of a dimension that has no file yet is rejected until it has one."""
     totals = ControlTotals("n", path=f"{tmp_path}/{{date:%Y%m%d}}.json")
@@ -165,7 +165,7 @@ def test_control_totals_are_in_a_file_of_each_delivery(spark: SparkSession, tmp_
     assert judged(spark, table, discover(table, None)[2:]) == {"2024-03-01": "accepted"}
 
 
-@rule("S27")
+@rule("S27", "S41")
 def test_a_snapshot_that_is_compared_while_it_is_read_has_its_control_totals(
     spark: SparkSession, warehouse: Path
 ) -> None:
@@ -180,7 +180,7 @@ def test_a_snapshot_that_is_compared_while_it_is_read_has_its_control_totals(
         assert (day, result.outcome) == (day, outcome)
 
 
-@rule("S27")
+@rule("S27", "S41")
 def test_a_delivery_that_differs_from_its_control_totals_writes_nothing(spark: SparkSession, warehouse: Path) -> None:
     """Also into a landing table; the correct delivery can be loaded under the same name."""
     raw = LandingTable("raw_sale", "append", {"amount": "decimal(12,2)"}, Source("till", feed=Feed()))

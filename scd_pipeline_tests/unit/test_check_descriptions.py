@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scd_pipeline.declaration import Attribute, Dimension, ExpectedValue, Fact, Source
+from scd_pipeline.declaration import Attribute, Dimension, ExpectedValue, Fact, Role, Source
 from scd_pipeline.invariants.check_descriptions import (
     CHECK_DESCRIPTIONS,
     CHECKLIST_IS_COMPLETE,
@@ -24,7 +24,8 @@ CUSTOMER = Dimension(
     child_tables="calls",
     expected_values={"customers": ExpectedValue("2024-01-31", "count(*)", 3)},
 )
-SALE = Fact("fct_sale", {"sale_id": "int"}, "sold_at", {"customer": CUSTOMER}, Source("shop", feed="sales_{date}.csv"))
+ROLE = Role(CUSTOMER, unknown_limit=0.1)
+SALE = Fact("fct_sale", {"sale_id": "int"}, "sold_at", {"customer": ROLE}, Source("shop", feed="sales_{date}.csv"))
 
 
 def test_every_check_is_named_by_a_property_of_the_table() -> None:
