@@ -478,7 +478,7 @@ _REVISIONS = (
         "content_without_its_time",
         "S34",
         "customer halves, country halves, store halves, partner halves",
-        _in("decisions._content", dropped(item("at"))),
+        _in("revisions.content", dropped(item("at"))),
     ),
     _tested(
         "retry_is_a_revision",
