@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot, Source
-from scd_pipeline.deliveries import accept, decisions
+from scd_pipeline.deliveries import accept, revisions
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.pending import BatchContent, PendingDelivery
 from scd_pipeline.history.batch import Batch, current_revisions, rank
@@ -43,7 +43,7 @@ PURE: dict[str, Callable[[], object]] = {
     "unreadable_key_retires": lambda: measured(unreadable=1).retires,
     "content_is_its_row_count": lambda: measured(hash=1).fingerprint == measured(hash=2).fingerprint,
     "content_without_its_time": lambda: (
-        decisions._content(snapshot("1")) == decisions._content(Batch("crm", "snapshot", "1", "1", FEBRUARY))
+        revisions.content(snapshot("1")) == revisions.content(Batch("crm", "snapshot", "1", "1", FEBRUARY))
     ),
     "snapshots_cover_keys_of_other_scopes": lambda: snapshot("1", scope=("a",)).covers(snapshot("2", scope=("b",))),
     "last_to_arrive_is_current": lambda: (
