@@ -6,7 +6,6 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.spark.jars import POSTGRESQL_LOCK_FILE, find_optional_jars
+from scd_pipeline.spark.server import free_port
 
 USER, PASSWORD = "loader", "pAsSwOrD-of-the-loader"
 _PACKAGES = ("usr/lib/postgresql/*", "usr/pgsql-*", "opt/homebrew/opt/postgresql*", "usr/local/opt/postgresql*")
@@ -74,7 +74,7 @@ def server(programs: Path) -> Iterator[Database]:
         secret = Path(folder, "password")
         secret.write_text(PASSWORD, encoding="utf-8")
         secret.chmod(0o644)
-        data, port = Path(folder, "data"), _free_port()
+        data, port = Path(folder, "data"), free_port()
         login = ["--username", USER, "--auth", "scram-sha-256", "--pwfile", str(secret)]
         _run([str(programs / "initdb"), "-D", str(data), "--no-sync", *login], owner)
         settings = f"-c listen_addresses={_LISTEN} -p {port} -k {folder} -c fsync=off -c timezone=Asia/Kolkata"
@@ -93,12 +93,6 @@ def _owner(folder: str) -> str | None:
     user = pwd.getpwuid(_UNPRIVILEGED)
     os.chown(folder, user.pw_uid, user.pw_gid)
     return user.pw_name
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_LISTEN, 0))
-        return int(probe.getsockname()[1])
 
 
 def _run(command: Sequence[str], user: str | None) -> None:

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -32,6 +33,8 @@ _STATE = "server.json"
 _USERS = "users.lock"
 _STOP_SECONDS = 20
 _PORT_ATTEMPTS = 3
+_PORTS = range(20_000, 32_768)
+"""The ports of servers, below those that systems assign to connections and to other listeners while a server starts."""
 _LOG_LINES = 20
 
 
@@ -265,10 +268,13 @@ def start_detached(command: Sequence[str], environ: Mapping[str, str], log: Path
 
 
 def free_port() -> int:
-    """Return a port of this machine on which no process listens."""
+    """Return a port of this machine on which no process listens, one of `_PORTS`."""
+    return next(port for port in random.sample(_PORTS, len(_PORTS)) if _is_free(port))
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
+        return probe.connect_ex((LOOPBACK, port)) != 0
 
 
 def _read_log(log: Path) -> str:
