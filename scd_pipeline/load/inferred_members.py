@@ -87,8 +87,9 @@ def inferred_rows(warehouse: Warehouse, keys: DataFrame, dimension: Dimension) -
     """Return the rows of inferred members with these business keys: `version` 0, current from the declared begin."""
     limits = {EFFECTIVE_FROM: _start(dimension), EFFECTIVE_TO: open_end(dimension)}
     rows = keys.withColumns({**limits, CURRENT_FLAG: F.lit(True), CHANGE_REASON: F.lit("inferred_member")})
+    own = {name: col(name) for name in (*dimension.key_names, *limits, CURRENT_FLAG, CHANGE_REASON)}
     key = surrogate_key(dimension, warehouse.key_hash)
-    return with_member_columns(rows.withColumn(dimension.surrogate_key, key), dimension)
+    return with_member_columns(rows, {**own, dimension.surrogate_key: key}, dimension)
 
 
 def _start(dimension: Dimension) -> Column:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import (
@@ -87,14 +87,16 @@ def reserved_members(warehouse: Warehouse, dimension: Dimension, keys: Sequence[
     """Return the rows of reserved members: `version` 0, not current, an empty window, all other columns NULL."""
     numbers = local_frame(warehouse.spark, [(key,) for key in keys], f"{quote_name(dimension.surrogate_key)} bigint")
     limits = {EFFECTIVE_FROM: beginning(), EFFECTIVE_TO: beginning(), CURRENT_FLAG: F.lit(False)}
-    return with_member_columns(numbers.withColumns({**limits, CHANGE_REASON: F.lit("reserved_member")}), dimension)
+    values = {**limits, CHANGE_REASON: F.lit("reserved_member"), dimension.surrogate_key: col(dimension.surrogate_key)}
+    return with_member_columns(numbers, values, dimension)
 
 
-def with_member_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def with_member_columns(rows: DataFrame, own: Mapping[str, Column], dimension: Dimension) -> DataFrame:
     """Return rows that no delivery provides with all columns of a dimension: `version` 0, no attributes.
 
     Args:
-        rows: The surrogate key, and all other columns that are not NULL and not the same in every such row.
+        rows: The rows.
+        own: The surrogate key, and the other columns that are not NULL and not the same in every such row.
         dimension: The declaration.
     """
     values = {
@@ -103,7 +105,7 @@ def with_member_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
         CHANGE_SOURCE: F.lit(""),
         LOAD_RUN_ID: F.lit(""),
         LAST_UPDATED: beginning(),
-        **{name: col(name) for name in rows.columns},
+        **own,
     }
     columns = [values.get(name, F.lit(None)).cast(ddl).alias(name) for name, ddl, _ in dimension_schema(dimension)]
     return rows.select(*columns)

@@ -60,6 +60,7 @@ def failed(opened: Warehouse, *tables: Dimension | Fact) -> list[str]:
 
 
 @rule("S14", "S23", "S24")
+@pytest.mark.slow(20)
 def test_an_unknown_entity_gets_an_inferred_member_until_it_is_delivered(opened: Warehouse) -> None:
     """From the declared begin. The first delivery replaces it; a fact keeps a key that begins at the same time."""
     fact = play(SINCE_2019, unknown="infer")

@@ -81,6 +81,7 @@ def test_a_withdrawal_undoes_one_delivery_of_one_fact(played: Warehouse) -> None
 
 
 @rule("S34")
+@pytest.mark.slow(16)
 def test_a_withdrawn_file_of_a_landing_table_is_loaded_again_only_if_it_is_allowed(
     opened: Warehouse, tmp_path: Path
 ) -> None:

@@ -109,7 +109,7 @@ def test_sql_without_a_query_lists_the_names(scd: Scd) -> None:
     of_both = ("", "_batches", "_changes", "_quarantine")
     of_dimension = ("_as_of", "_audit", "_current", "_in_force", "_keys")
     names = sorted(f"dim_legislator{suffix}" for suffix in (*of_both, *of_dimension))
-    names += sorted(f"fct_committee_seat{suffix}" for suffix in (*of_both, "_joined"))
+    names += sorted(f"fct_committee_seat{suffix}" for suffix in (*of_both, "_dimension_versions", "_joined"))
     assert scd("sql")[1].splitlines() == names
 
 

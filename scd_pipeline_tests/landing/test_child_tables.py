@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import Pipeline
@@ -26,6 +27,7 @@ sources: {github: {feed: {}}}
 
 @requirement("D19")
 @rule("S38", "S40")
+@pytest.mark.slow(14)
 def test_a_child_table_has_the_elements_of_the_rows_that_remain(spark: SparkSession, warehouse: Path) -> None:
     """Row 1 gets other elements, row 2 is deleted, row 3 has none."""
     pipeline = Pipeline(warehouse, spark=spark)

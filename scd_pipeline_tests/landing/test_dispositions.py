@@ -460,6 +460,7 @@ MIRRORED = landing_table(
 
 
 @rule("S38", "S36", "S14")
+@pytest.mark.slow(7)
 def test_a_mirrored_column_is_null_in_the_rows_of_a_delivery_without_it(opened: Warehouse) -> None:
     """Also if the row before it, with a value, arrives later."""
     load_rows(opened, MIRRORED, "| delivery | id | name |\n| 2024-01-02 | 1 | Ann |")

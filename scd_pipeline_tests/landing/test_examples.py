@@ -14,6 +14,7 @@ from scd_pipeline_tests.semantics.specification import rule
 
 
 @rule("S38")
+@pytest.mark.slow(12)
 def test_records_are_loaded_without_a_declaration(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

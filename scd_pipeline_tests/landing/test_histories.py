@@ -130,6 +130,7 @@ SNAPSHOTS = """
 
 @rule("S38", "S14")
 @pytest.mark.parametrize("order", [(2, 0, 1), (0, 1, 2)])
+@pytest.mark.slow(13)
 def test_a_replaced_table_gives_the_history_of_its_snapshots(pipeline: Pipeline, order: tuple[int, ...]) -> None:
     raw, issue = declared(REPLACED)
     delivered = deliveries(SNAPSHOTS)
@@ -147,6 +148,7 @@ TWO_ROWS = """
 
 
 @rule("S38", "S5")
+@pytest.mark.slow(12)
 def test_the_last_appended_row_of_a_key_is_in_force(pipeline: Pipeline) -> None:
     """Two rows of one key in one delivery reject it, because nothing orders them."""
     raw, issue = declared(APPENDED)

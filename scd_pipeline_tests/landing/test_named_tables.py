@@ -88,6 +88,7 @@ def test_records_are_loaded_into_the_table_that_each_names(pipeline: Pipeline) -
 
 @requirement("D36")
 @rule("S38")
+@pytest.mark.slow(8)
 def test_a_later_load_has_the_options_of_the_first(pipeline: Pipeline) -> None:
     """It may repeat them; other ones are rejected before anything is written."""
     first = [{"id": 1, "size": 1, "deleted": None}, {"id": 2, "size": 1, "deleted": None}]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.storage.defs_state.base import set_defs_state_storage
 
 from scd_pipeline.declaration import Dimension, read_dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
@@ -18,6 +19,13 @@ business_key: id
 sources: {crm: {snapshot: "customers_{date}.csv"}}
 attributes: {city: 2}
 """
+
+
+@pytest.fixture(autouse=True)
+def _without_state_of_other_instances() -> Iterator[None]:
+    """Reset the storage of states: Dagster leaves that of the instance of a tick, which does not exist any more."""
+    with set_defs_state_storage(None):
+        yield
 
 
 @pytest.fixture

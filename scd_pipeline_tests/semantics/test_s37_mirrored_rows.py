@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from scd_pipeline.declaration import Mirror
 from scd_pipeline.deliveries.delivery import Delivery
@@ -62,6 +63,7 @@ def test_a_column_with_the_name_of_the_hash_rejects_its_delivery(own_tables: Own
 
 
 @rule("S37", "S15", "S21")
+@pytest.mark.slow(9)
 def test_the_checks_pass_after_loads_of_whole_rows_and_a_repeated_load_changes_nothing(own_tables: OwnTables) -> None:
     warehouse = own_tables.warehouse
     load(warehouse, READING, [extract("01", {"id": 1, "site": "roof"}, {"id": None, "site": "door"})])

@@ -45,5 +45,6 @@ def _delivery(generator: random.Random, number: int) -> DeliveryTable:
 
 @rule("S37", "S14", "S19", "S34")
 @pytest.mark.parametrize("case", [random_case(seed) for seed in SEEDS], ids=map(str, SEEDS))
+@pytest.mark.slow(11)
 def test_random_rows_agree_with_the_oracle(case: Case, check_engine: Check) -> None:
     check_engine(case)

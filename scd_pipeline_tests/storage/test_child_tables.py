@@ -136,6 +136,7 @@ def test_an_element_that_is_null_has_a_row_and_an_array_that_is_null_has_none(sp
 
 @requirement("D39")
 @pytest.mark.rule("S40", "S8")
+@pytest.mark.slow(8)
 def test_a_change_of_a_nested_value_opens_a_version(changed: Warehouse) -> None:
     assert_same_rows(CHANGES["a nested value"][1], elements(changed))
 

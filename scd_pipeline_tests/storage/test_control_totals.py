@@ -166,6 +166,7 @@ def test_control_totals_are_in_a_file_of_each_delivery(spark: SparkSession, tmp_
 
 
 @rule("S27", "S41")
+@pytest.mark.slow(16)
 def test_a_snapshot_that_is_compared_while_it_is_read_has_its_control_totals(
     spark: SparkSession, warehouse: Path
 ) -> None:

@@ -59,6 +59,7 @@ def event(database: Database) -> Dimension:
 
 
 @pytest.mark.rule("S26", "S39")
+@pytest.mark.slow(6)
 def test_each_type_of_postgresql_arrives_as_the_database_has_it(database: Database, pipeline: Pipeline) -> None:
     snapshot = Snapshot(jdbc=source(database, table="item"))
     attributes = {name: Attribute(2, type=data_type) for name, data_type in TYPES.items()}

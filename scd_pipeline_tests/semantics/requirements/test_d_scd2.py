@@ -461,6 +461,7 @@ def test_a_delivery_without_the_row_version_is_rejected() -> Case:
 
 
 @requirement("D33")
+@pytest.mark.slow(6)
 def test_the_hash_follows_from_the_row_version_alone(
     shared_tables: Callable[[Declaration], SharedTables],
 ) -> None:
