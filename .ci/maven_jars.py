@@ -11,15 +11,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-LOCKS = sorted((Path(__file__).parents[1] / "scd_pipeline" / "spark").glob("*.lock.json"))
+FOLDER = Path(__file__).parents[1] / "scd_pipeline" / "spark"
 POM = """<project><modelVersion>4.0.0</modelVersion><groupId>jars</groupId><artifactId>jars</artifactId>
 <version>1</version><dependencies>{}</dependencies></project>"""
 DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 
 
 def main() -> int:
-    """Run Maven on a project that depends on the locked jars; return its exit code."""
-    locked = [coordinates for lock in LOCKS for coordinates in json.loads(lock.read_text())]
+    """Fetch Delta's jars, and the driver of PostgreSQL if it is available; return the exit code for the former."""
+    code = fetch("jars.lock.json")
+    if not code and fetch("postgresql.lock.json"):
+        print("the driver of PostgreSQL is not available: its tests are skipped", file=sys.stderr)
+    return code
+
+
+def fetch(lock: str) -> int:
+    """Run Maven on a project that depends on the jars of a lock; return its exit code."""
+    locked = json.loads((FOLDER / lock).read_text(encoding="utf-8"))
     dependencies = "".join(DEPENDENCY.format(*coordinates.split(":")) for coordinates in locked)
     with tempfile.TemporaryDirectory() as folder:
         pom = Path(folder, "pom.xml")
