@@ -20,13 +20,9 @@ from scd_pipeline.columns import (
     SEQUENCE,
     SOURCE,
 )
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.types import Array, DataType, Map, Struct, has_map
 from scd_pipeline.instants import to_micros
-
-
-def quote_name(name: str) -> str:
-    """Return the name in backticks, so that Spark reads dots and blanks as part of it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def without_blanks(text: str) -> str:

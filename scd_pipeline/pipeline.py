@@ -865,4 +865,4 @@ def _cursor_feed(table: DeclaredTable, described: _Description) -> Feed | None:
     sources = as_dimension(table).sources
     names = [described.source] if described.source is not None else [each.name for each in sources]
     feeds = [each.feed for each in sources if [each.name] == names and described.channel in (None, "feed")]
-    return next((feed for feed in feeds if feed is not None and feed.cursor is not None), None)
+    return next((feed for feed in feeds if feed is not None and feed.has_cursor), None)

@@ -101,7 +101,7 @@ def repair(
     Use it if another program has changed rows: afterwards, the table has the rows that a rebuild would give it, and
     loads continue. The audit records each row with its old and new values.
     """
-    from scd_pipeline.expressions import quote_name
+    from scd_pipeline.declaration.names import quote_name
     from scd_pipeline.operations.repair import repair as repair_from_log
     from scd_pipeline.operations.repair_without_log import repair_without_log
     from scd_pipeline.operations.summary import row_summary

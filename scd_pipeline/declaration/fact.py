@@ -345,7 +345,7 @@ def _check_channel(path: str, channel: Snapshot | Feed, report: Report) -> None:
         report("NOT_APPLICABLE", f"{path}.format", "debezium is for dimensions only", "write json")
     elif isinstance(channel, Snapshot) and channel.deletes:
         report("NOT_APPLICABLE", f"{path}.deletes", "is an option for snapshots of dimensions", "remove it")
-    elif channel.effective_at and not _has_cursor(channel):
+    elif channel.effective_at and not channel.has_cursor:
         report("NOT_APPLICABLE", f"{path}.effective_at", "is an option for dimensions only", "remove it")
     elif isinstance(channel, Feed) and channel.updates != "full":  # a row without its event time has no time (S23)
         problem = "the feed of a fact provides all columns"
@@ -353,10 +353,6 @@ def _check_channel(path: str, channel: Snapshot | Feed, report: Report) -> None:
     elif channel.placeholder == "delivery":  # a fact has no `effective_at` that could replace it
         problem = "{delivery} is any name, and a fact reads a delivery's time from its name"
         report("PATH_PLACEHOLDER", f"{path}.path", problem, "write {date} or {datetime} in its place")
-
-
-def _has_cursor(channel: Snapshot | Feed) -> bool:
-    return isinstance(channel, Feed) and channel.cursor is not None
 
 
 def _check_roles(fact: Fact, report: Report) -> None:

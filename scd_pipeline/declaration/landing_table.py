@@ -22,6 +22,7 @@ from scd_pipeline.declaration.landing_rows import (
     Strategy,
 )
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.source import DEFAULT_RETIRE_GUARD, RetireGuard, Snapshot, Source
 
 _ANY_LOSS = RetireGuard(1.0)
@@ -187,14 +188,9 @@ class LandingTable:
         if self.hard_delete is None:
             return None
         column = self.source.column(self.hard_delete)
-        value = column.expression or ".".join(map(_quoted, column.from_[0].split(".")))
+        value = column.expression or ".".join(map(quote_name, column.from_[0].split(".")))
         is_boolean = self._attributes()[self.hard_delete].type == "boolean"
         return f"cast({value} AS boolean)" if is_boolean else f"({value}) IS NOT NULL"
-
-
-def _quoted(name: str) -> str:
-    """Return a name as SQL quotes it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _types(columns: Any) -> dict[str, str]:

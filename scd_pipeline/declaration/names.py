@@ -22,6 +22,11 @@ TABLE_NAME_RULE = (
 )
 
 
+def quote_name(name: str) -> str:
+    """Return the name in backticks, so that Spark reads dots and blanks as part of it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def is_column_name(name: str) -> bool:
     """Return whether an attribute, a key column, a source or a surrogate key can have this name."""
     return (

@@ -240,6 +240,11 @@ class Channel:
         return self.ties in ("first_row", "last_row")
 
     @property
+    def has_cursor(self) -> bool:
+        """Whether a cursor selects the rows of each delivery (S39)."""
+        return False
+
+    @property
     def placeholder(self) -> str | None:
         """The placeholder of the path: `date`, `datetime` or `delivery`; None if it has none."""
         return next((name for name, _ in map(split_placeholder, placeholders(self.path))), None)
@@ -314,6 +319,11 @@ class Feed(Channel):
         set_frozen_fields(self, start=canonical_time(self.start))
         if self.effective_at is None and self.has_time_cursor:
             set_frozen_fields(self, effective_at=self.cursor)
+
+    @property
+    def has_cursor(self) -> bool:
+        """Whether a cursor selects the rows of each delivery (S39)."""
+        return self.cursor is not None
 
     @property
     def has_time_cursor(self) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA
+from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA, quote_name
 from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
@@ -139,7 +139,7 @@ def leaves(data_type: DataType) -> tuple[DataType, ...]:
 
 def _quoted(name: str) -> str:
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
-    return name if plain else "`" + name.replace("`", "``") + "`"
+    return name if plain else quote_name(name)
 
 
 def parse_type(text: str) -> DataType:

@@ -13,11 +13,12 @@ from pyspark.sql import types as T
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration.debezium import ENVELOPE, UNAVAILABLE_VALUES
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns, names_in_path
 from scd_pipeline.deliveries.named_columns import named_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
 from scd_pipeline.deliveries.row_fields import RowFields, inner_type
-from scd_pipeline.expressions import any_of, quote_name
+from scd_pipeline.expressions import any_of
 
 _PATH = re.compile(r"`?(?P<column>\w+)`?(?P<steps>(?:\.`?\w+`?|\['[^'\\]+'\])+)")
 

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Feed, Snapshot
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.deliveries.folders import folder_columns, with_folder_values
 from scd_pipeline.deliveries.paths import (
     escape_glob,
@@ -41,7 +42,7 @@ from scd_pipeline.deliveries.text_files import (
     read_lines,
     with_problems,
 )
-from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.expressions import col
 from scd_pipeline.texts import pluralize
 
 MAX_COLUMNS = 20_480

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Jdbc
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.errors import first_line
-from scd_pipeline.expressions import quote_name
 
 _POSTGRESQL = "jdbc:postgresql:"
 _DRIVER = "org.postgresql.Driver"

@@ -199,7 +199,7 @@ def discover_all(dimension: Dimension, spark: SparkSession | None, *, base: Path
     deliveries = listing.deliveries()
     for source in dimension.sources:
         for _, channel in source.channels:
-            if spark is not None and channel.path is not None and is_table(channel) and not has_cursor(channel):
+            if spark is not None and channel.path is not None and is_table(channel) and not channel.has_cursor:
                 deliveries += discover_table(spark, source.name, channel, absolute_path(channel.path, base))
     in_order = sorted(deliveries, key=lambda d: (d.source, str(d.channel), rank(d.name)))
     return Discovery(in_order, listing.near_matches)
@@ -207,12 +207,7 @@ def discover_all(dimension: Dimension, spark: SparkSession | None, *, base: Path
 
 def is_table(channel: Snapshot | Feed) -> bool:
     """Return whether a channel delivers versions or partitions of a table, or rows that a cursor selects."""
-    return bool(channel.versions or channel.partition or has_cursor(channel))
-
-
-def has_cursor(channel: Snapshot | Feed) -> bool:
-    """Return whether a cursor selects the rows of a channel (S39)."""
-    return isinstance(channel, Feed) and channel.cursor is not None
+    return bool(channel.versions or channel.partition or channel.has_cursor)
 
 
 def absolute_path(path: str, base: Path | None) -> str:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Feed, Snapshot
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.paths import escape_glob, file_column, row_order_column
 from scd_pipeline.deliveries.row_columns import FIELDS, FILE, LINE, PROBLEM, ROW_ORDER
@@ -24,7 +25,6 @@ from scd_pipeline.deliveries.text_files import (
     read_lines,
     with_problems,
 )
-from scd_pipeline.expressions import quote_name
 
 _NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 _ONE_DOCUMENT = 'each file is one document of several lines; declare `options: {multiLine: "true"}` in the channel'

@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.deliveries.delivery import NO_VALUE
 from scd_pipeline.deliveries.paths import escape_glob
 from scd_pipeline.delta_operations import CHANGES_NO_ROW
-from scd_pipeline.expressions import quote_name
 
 CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 _COMMIT_FILES = "?" * 20 + ".json"

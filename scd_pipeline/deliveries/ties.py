@@ -20,9 +20,10 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.types import has_map
 from scd_pipeline.deliveries.row_columns import ROW_ORDER
-from scd_pipeline.expressions import any_of, col, quote_name, to_comparable
+from scd_pipeline.expressions import any_of, col, to_comparable
 
 
 def tie_columns(dimension: Dimension) -> list[Column]:

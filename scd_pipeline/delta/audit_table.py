@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, REPAIRED, UPDATE, WITHDRAWN
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.declaration.types import Array, Map, Primitive, parse_type
 from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, renamed_columns, skipping_columns
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table, sql_literal
-from scd_pipeline.expressions import col, key_text, quote_name, timestamp_literal, to_current_names
+from scd_pipeline.expressions import col, key_text, timestamp_literal, to_current_names
 from scd_pipeline.history.actions import changed_columns
 from scd_pipeline.history.lossless import map_entry
 from scd_pipeline.history.schema import beginning, dimension_schema

@@ -88,7 +88,7 @@ def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
 
 def has_cursor(dimension: Dimension) -> bool:
     """Return whether a source of a dimension is read by a cursor, whose state the log stores with each batch (S39)."""
-    return any(source.feed is not None and source.feed.cursor is not None for source in dimension.sources)
+    return any(channel.has_cursor for source in dimension.sources for _, channel in source.channels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.column_names import ROW_HASH, ColumnLayout
-from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.declaration.names import quote_name
+from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.row_hash import row_hash
 from scd_pipeline.history.schema import COMPUTED_COLUMNS, open_end, stored_name

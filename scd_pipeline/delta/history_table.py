@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.child_tables import is_child_name
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.table_properties import merged_properties
 from scd_pipeline.declaration.tables import CLOSED_SUFFIXES
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
@@ -34,7 +35,7 @@ from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import is_other_table, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError
-from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.expressions import col
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.last_versions import IS_LAST, without_common_values

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.column_names import ROW_HASH
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, LOG_SUFFIX
 from scd_pipeline.declaration.types import is_wider, parse_type
 from scd_pipeline.delta.commits import PipelineCommit
@@ -27,7 +28,7 @@ from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclara
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
-from scd_pipeline.expressions import col, quote_name, without_blanks
+from scd_pipeline.expressions import col, without_blanks
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.texts import pluralize

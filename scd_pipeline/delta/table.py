@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.table_properties import V_ORDER
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
 from scd_pipeline.delta.scratch import scratch_table_path
 from scd_pipeline.delta_operations import CHANGES_NO_ROW, ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import ConflictError, SetupError, UnsupportedDelta, UsageError, first_line
-from scd_pipeline.expressions import quote_name, without_blanks
+from scd_pipeline.expressions import without_blanks
 from scd_pipeline.spark.settings import temporary_settings
 
 _CONFLICTS = (

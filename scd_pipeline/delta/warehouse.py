@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.source import is_address
 from scd_pipeline.declaration.tables import CLOSED_SUFFIXES, KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
@@ -19,7 +20,6 @@ from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_c
 from scd_pipeline.delta.scratch import remove_abandoned_tables
 from scd_pipeline.delta.table import Table, allow_earlier_versions, is_conflict, is_version_expired
 from scd_pipeline.errors import SetupError, first_line
-from scd_pipeline.expressions import quote_name
 from scd_pipeline.frames import is_checkpoint_lost
 from scd_pipeline.history.keys import KeyHash, hash_64
 

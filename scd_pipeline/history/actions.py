@@ -7,8 +7,9 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.expressions import array_where, col, null_safe_equal, quote_name, to_comparable, values_differ
+from scd_pipeline.expressions import array_where, col, null_safe_equal, to_comparable, values_differ
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.history.schema import dimension_columns, dimension_schema
 

@@ -51,8 +51,9 @@ from scd_pipeline.columns import (
     change_record_columns,
 )
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import all_of, any_of, col, quote_name, to_comparable, with_columns
+from scd_pipeline.expressions import all_of, any_of, col, to_comparable, with_columns
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
 from scd_pipeline.history.attribute_scopes import IN_SCOPE_BEFORE, provided_scope_values
 from scd_pipeline.history.batch import Batch

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Fact, Role
-from scd_pipeline.expressions import col, quote_name, readable_key
+from scd_pipeline.declaration.names import quote_name
+from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.frames import local_frame, union_all
 from scd_pipeline.history.as_of import VERSION_KEY, is_in_force, version_windows
 from scd_pipeline.history.keys import INVALID_KEY, RESERVED_KEYS, UNKNOWN_KEY

@@ -20,11 +20,12 @@ from scd_pipeline.columns import (
     VERSION,
 )
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import require_pipeline_tables
 from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.expressions import col
 from scd_pipeline.frames import local_frame
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, dimension_schema

@@ -9,7 +9,7 @@ from typing import Any
 from scd_pipeline.declaration import Dimension, Feed, Jdbc, Snapshot
 from scd_pipeline.declaration.jdbc import EnvVar
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import absolute_path, declaration_folder, has_cursor
+from scd_pipeline.deliveries.discovery import absolute_path, declaration_folder
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
@@ -74,7 +74,7 @@ def source_deliveries(
         SetupError: A variable is not set.
     """
     channels = [(source.name, channel) for source in dimension.sources for _, channel in source.channels]
-    channels = [each for each in channels if each[1].jdbc or (each[1].path and has_cursor(each[1]))]
+    channels = [each for each in channels if each[1].jdbc or (each[1].path and each[1].has_cursor)]
     if not channels:
         return []
     log = read_log(warehouse, dimension)

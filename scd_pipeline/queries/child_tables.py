@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.child_tables import JOINED_WINDOW, child_name, is_child_name
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.delta.history_table import child_marks, table_versions, versions_query
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline.expressions import quote_name
 from scd_pipeline.queries.dimension import QueriedTable, existing_rows, queried_table
 
 

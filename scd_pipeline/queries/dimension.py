@@ -28,6 +28,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.column_names import ColumnLayout
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.delta.audit_table import assigned_keys_query, current_transitions, recorded_until
@@ -37,7 +38,7 @@ from scd_pipeline.delta.schema import as_stored, read_as_stored, to_declared_col
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
-from scd_pipeline.expressions import quote_name, readable_key, timestamp_literal
+from scd_pipeline.expressions import readable_key, timestamp_literal
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
 from scd_pipeline.instants import to_micros

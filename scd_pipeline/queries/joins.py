@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.delta.schema import declared_columns, read_as_stored
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.expressions import col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.role_keys import role_key_as_of

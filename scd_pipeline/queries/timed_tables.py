@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.delta.commits import StoredRead
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.expressions import quote_name
 from scd_pipeline.texts import short_repr
 from scd_pipeline.timed.evaluate import FROM, TO
 from scd_pipeline.timed.log import TIME_FORMS

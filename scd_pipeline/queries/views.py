@@ -10,6 +10,7 @@ from itertools import combinations
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.child_tables import is_child_name
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.tables import (
     CLOSED_SUFFIXES,
     KEYS_SUFFIX,
@@ -20,7 +21,6 @@ from scd_pipeline.delta.history_table import child_marks, table_versions, versio
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
-from scd_pipeline.expressions import quote_name
 from scd_pipeline.queries.child_tables import child_query
 from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,

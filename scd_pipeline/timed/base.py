@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.source import without_file_scheme
 from scd_pipeline.declaration.timed_table import Base, BaseColumn, TimedTable
 from scd_pipeline.declaration.types import DataType, parse_type
@@ -18,7 +19,7 @@ from scd_pipeline.deliveries.paths import absolute_path
 from scd_pipeline.deliveries.source_commits import commits
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.errors import DeclarationError, SourceDataError, first_line
-from scd_pipeline.expressions import quote_name, with_columns
+from scd_pipeline.expressions import with_columns
 from scd_pipeline.texts import name_columns
 
 _FILE_DEFAULTS = ("EXISTS_DEFAULT", "CURRENT_DEFAULT")

@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.delta.table import sql_literal
-from scd_pipeline.expressions import quote_name
 from scd_pipeline.timed.expressions import Interval, Kind, Term, Value, can_fail, conjuncts
 from scd_pipeline.timed.patterns import contains_any
 from scd_pipeline.timed.search import Cluster, cluster_at, clusters, search

@@ -16,10 +16,10 @@ from typing import Any, NoReturn, TypeAlias
 
 from sqlglot import exp
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.types import DataType, Decimal, Primitive, Struct, parse_type
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.expressions import quote_name
 from scd_pipeline.instants import to_instant
 from scd_pipeline.texts import did_you_mean
 from scd_pipeline.timed.patterns import LikePattern, is_pattern, parse_pattern

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from scd_pipeline.expressions import quote_name
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.timed.candidates import Candidates, may_hit
 from scd_pipeline.timed.expressions import Columns, Resolve
 from scd_pipeline.timed.statements import Statement

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
 from scd_pipeline.declaration.control_totals import CONTROL_FILE_SUFFIXES, ControlTotals, summable_scales
-from scd_pipeline.declaration.source import Channel, Feed, placeholders, split_placeholder
+from scd_pipeline.declaration.source import Channel, placeholders, split_placeholder
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.texts import did_you_mean, short_repr
 
@@ -23,7 +23,7 @@ def check_control_totals(errors: ErrorCollector, draft: Dimension) -> None:
             if totals is not None and _is_complete(errors, field, totals):
                 _check_sums(errors, f"{field}.sums", totals, draft, source.name)
                 _check_path(errors, f"{field}.path", totals, channel)
-                if channel.versions or (isinstance(channel, Feed) and channel.cursor is not None):
+                if channel.versions or channel.has_cursor:
                     problem = "a load of this channel reads only the rows that are new"
                     errors.add("NOT_APPLICABLE", field, problem, "remove it, or deliver files, partitions or frames")
 

@@ -32,7 +32,7 @@ def check_jdbc(errors: ErrorCollector, path: str, channel: Channel) -> Jdbc | No
         if getattr(channel, option) != getattr(_WITHOUT_PATH, option):
             problem = "is an option of paths, and the rows are in a database"
             errors.add("CONFLICTING_OPTIONS", f"{path}.{option}", problem, "remove it, or remove `jdbc`")
-    if isinstance(channel, Feed) and channel.cursor is None:
+    if isinstance(channel, Feed) and not channel.has_cursor:
         problem = "a feed of a database requires `cursor`, by which each load reads only new rows"
         errors.add("OPTION_REQUIRED", f"{path}.cursor", problem, "name a column that grows, or write `snapshot:`")
     return _check_database(errors, field, jdbc)

@@ -227,7 +227,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
         set_frozen_fields(draft, jdbc=check_jdbc(errors, path, draft))
     elif draft.path is None:
         _check_pathless(errors, path, draft)
-    elif not (isinstance(draft, Feed) and draft.cursor is not None):
+    elif not draft.has_cursor:
         _check_path(errors, path, draft)
         _check_format(errors, path, draft)
     _check_skipped_lines(errors, path, draft)
