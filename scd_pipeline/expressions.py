@@ -170,6 +170,11 @@ def delivery_id(batch: str | Column) -> Column:
     return F.regexp_replace(batch, "/[^/]*$", "")
 
 
+def batch_of_delivery(delivery: str | Column) -> Column:
+    """Return the id of a batch of a delivery (`delivery_id`) whose revision is an empty text, which no batch has."""
+    return F.concat(delivery, F.lit("/"))
+
+
 def to_current_names(former: Mapping[str, str]) -> Callable[[Column], Column]:
     """Return a function that replaces former attribute names by current ones (S20).
 

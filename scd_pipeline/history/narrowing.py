@@ -31,7 +31,7 @@ from scd_pipeline.declaration import Dimension, ScdType
 from scd_pipeline.expressions import all_of, any_of, col, key_text, sum_of, to_comparable, values_differ
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
-from scd_pipeline.history.snapshots import BatchChanges, business_times, last_business_time
+from scd_pipeline.history.snapshots import BatchChanges, are_newest
 
 IS_DELIVERED = "_is_delivered"
 EXISTS_ALREADY = "_exists_already"
@@ -79,7 +79,7 @@ def can_narrow(batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dim
         and not any(attribute.untracked == "at_open" for attribute in dimension.attributes)
         and not _shows_other_sources(snapshots, [b for b in in_effect if b.source != source])
         and sum(len(b.scope or ()) for b in snapshots) <= _MAX_SCOPE_VALUES
-        and _are_newest(snapshots, [b for b in in_effect if b.source == source])
+        and are_newest(snapshots, [b for b in in_effect if b.source == source])
     )
 
 
@@ -95,12 +95,6 @@ def _shows_other_sources(snapshots: Sequence[Batch], others: Sequence[Batch]) ->
     """
     delivered = {name for batch in snapshots for name in batch.columns}
     return not delivered.isdisjoint(name for batch in others for name in batch.columns)
-
-
-def _are_newest(snapshots: Sequence[Batch], stored: Sequence[Batch]) -> bool:
-    """Return whether all snapshots are later than everything that is stored of their source."""
-    last = last_business_time(stored)
-    return last is None or all(time > last for batch in snapshots for time in business_times(batch))
 
 
 def entities_that_may_change(

@@ -235,6 +235,12 @@ def last_business_time(batches: Iterable[Batch]) -> datetime | None:
     return max((time for batch in batches for time in business_times(batch)), default=None)
 
 
+def are_newest(batches: Iterable[Batch], stored: Iterable[Batch]) -> bool:
+    """Return whether all batches and their rows are later than all stored batches and their rows."""
+    last = last_business_time(stored)
+    return last is None or all(time > last for batch in batches for time in business_times(batch))
+
+
 def _span(batch: Batch) -> tuple[datetime, datetime]:
     """Return the earliest and the latest business time of a batch; an empty span if it has none."""
     times = business_times(batch)

@@ -26,6 +26,7 @@ from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, a
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
 from scd_pipeline.history.key_ranges import key_range
 from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change, has_few_records
+from scd_pipeline.history.rows_as_records import can_replace_records, rows_as_records
 from scd_pipeline.history.snapshots import BatchChanges
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
@@ -47,6 +48,7 @@ class Comparison:
         key_range: A condition on the business key that holds for all these entities (`key_ranges`).
         entity_limit: An upper bound of the number of entities with such a record.
         appended: The number of records with a key that the log gets.
+        rows: The rows of the table of these entities, if they were read instead of the log (`rows_as_records`).
         has_one_record_per_entity: Whether every entity has exactly one record, as in a first load.
     """
 
@@ -57,6 +59,7 @@ class Comparison:
     entity_limit: int = 0
     appended: int = 0
     has_one_record_per_entity: bool = False
+    rows: DataFrame | None = None
 
     def removed_records(self) -> DataFrame:
         """Return the stored records of batches that are replaced or withdrawn."""
@@ -99,6 +102,7 @@ def compare_with_log(
                 entity_limit=record_count + once.removed_limit,
                 appended=appended,
                 has_one_record_per_entity=has_one_record_per_entity,
+                rows=once.rows,
             )
         intake = compared.without(rejections)
     return Comparison(intake, None, state.log.rows(), F.lit(True))
@@ -123,13 +127,14 @@ class _ComparedOnce(NamedTuple):
     """The change records to append, not computed yet, with the rows of the log of the compared entities.
 
     `key_range` is a condition on the keys of these entities, `removed_limit` an upper bound of the number of removed
-    records.
+    records. `rows` are the rows of the table from which `log_rows` follow, if they do.
     """
 
     records: DataFrame
     log_rows: DataFrame
     key_range: Column
     removed_limit: int
+    rows: DataFrame | None = None
 
 
 def _compare_once(
@@ -151,21 +156,21 @@ def _compare_once(
     if delivered is None:
         delivered = log_rows.drop(COMMIT).limit(0)
     entities = _entities_that_may_change(state, intake, batches, in_effect, delivered)
-    removed_limit, has_keys = _removed_limit(state, intake), F.lit(True)
+    removed_limit, has_keys, rows = _removed_limit(state, intake), F.lit(True), None
     if entities is not None:
-        names = list(state.dimension.key_names)
         has_keys = entities.key_range
-        log_rows = log_rows.where(has_keys).join(entities.keys, names, "left_semi")
-        is_removed = F.col(BATCH).isin(sorted(removed_ids)) if removed_ids else F.lit(False)
-        log_rows, counts = checkpoint_with_counts(
-            log_rows, {_RECORDS: F.count(F.lit(1)), _REMOVED: F.count_if(is_removed)}
-        )
-        removed_limit = counts[_REMOVED]
+        current = None if state.has_pending_commits else state.table_rows
+        if current is not None and can_replace_records(batches, in_effect, state.dimension):
+            current = to_declared_columns(current, state.dimension)
+            rows, stored_limit = _rows_of(entities, current, state.dimension)
+            log_rows, removed_limit = rows_as_records(rows, state.dimension), 0
+        else:
+            log_rows, stored_limit, removed_limit = _records_of(entities, log_rows, removed_ids, state.dimension)
         if not state.has_pending_commits:
             delivered_limit = intake.narrowed.row_limit if intake.narrowed is not None else intake.row_count
-            expect_shuffled(counts[_RECORDS] + delivered_limit)
+            expect_shuffled(stored_limit + delivered_limit)
         if batches.new_snapshots and intake.narrowed is None:
-            delivered = delivered.join(entities.keys, names, "left_semi")
+            delivered = delivered.join(entities.keys, list(state.dimension.key_names), "left_semi")
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     records = records_to_store(
         warehouse.spark,
@@ -175,7 +180,7 @@ def _compare_once(
         state.dimension,
         has_one_record_per_entity=has_one_record_per_entity,
     )
-    return _ComparedOnce(records, log_rows, has_keys, removed_limit)
+    return _ComparedOnce(records, log_rows, has_keys, removed_limit, rows)
 
 
 def _removed_limit(state: StoredState, intake: IntakeResult) -> int:
@@ -253,6 +258,24 @@ class _Entities(NamedTuple):
 
     keys: DataFrame
     key_range: Column
+
+
+def _rows_of(entities: _Entities, rows: DataFrame, dimension: Dimension) -> tuple[DataFrame, int]:
+    """Return the rows of entities, computed, and their number."""
+    selected = rows.where(entities.key_range).join(entities.keys, list(dimension.key_names), "left_semi")
+    computed, counts = checkpoint_with_counts(selected, {_RECORDS: F.count(F.lit(1))})
+    return computed, counts[_RECORDS]
+
+
+def _records_of(
+    entities: _Entities, log_rows: DataFrame, removed_ids: set[str], dimension: Dimension
+) -> tuple[DataFrame, int, int]:
+    """Return the change records of entities, computed, their number, and the number of records of removed batches."""
+    selected = log_rows.where(entities.key_range).join(entities.keys, list(dimension.key_names), "left_semi")
+    is_removed = F.col(BATCH).isin(sorted(removed_ids)) if removed_ids else F.lit(False)
+    aggregates = {_RECORDS: F.count(F.lit(1)), _REMOVED: F.count_if(is_removed)}
+    computed, counts = checkpoint_with_counts(selected, aggregates)
+    return computed, counts[_RECORDS], counts[_REMOVED]
 
 
 def _entities(keys: DataFrame, row_limit: int, dimension: Dimension) -> _Entities:
