@@ -80,10 +80,9 @@ test: setup ## Lint, all tests except the slow ones, and a shard of these (PYTES
 	$(call LINT_AND,$(COMPILE) $(PYTEST) -m "not slow or in_shard" $(PYTEST_ARGS))
 
 .PHONY: test-all
-test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded, and without replaceUsing
+test-all: lint ## Lint, then all tests over Spark Connect, and the engine's embedded without replaceUsing
 	$(PYTEST) $(PYTEST_ARGS)
-	SCD_TEST_SPARK=embedded $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
-	SCD_TEST_WRITES=merge $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
+	SCD_TEST_SPARK=embedded SCD_TEST_WRITES=merge $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
 
 .PHONY: soak
 soak: setup ## Compare 1,008 random scenarios on Spark with the oracle, in parts: run it until it reports that all are done
