@@ -79,6 +79,7 @@ HISTORY = """
 """
 
 
+@pytest.mark.slow(30)
 @rule("S38", "S14", "S34")
 def test_a_merged_table_gives_the_same_history_in_any_order(pipeline: Pipeline) -> None:
     """The last delivery arrives first, then the first two; a revision and a withdrawal change the history."""
