@@ -125,7 +125,7 @@ def test_status_reports_the_deliveries_that_a_load_would_reject(statuses: dict[s
     assert crm.rejected is not None
     (text,) = crm.rejected
     assert crm.pending == ("2024-01-03",)
-    assert text.startswith("2024-01-03 [BAD_ROWS]: 1 of 3 rows ")
+    assert text.startswith("2024-01-03 [BAD_ROWS]: the business key is NULL or cannot be read; 1 of 3 rows are bad ")
 
 
 @pytest.mark.slow
