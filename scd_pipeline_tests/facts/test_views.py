@@ -94,6 +94,7 @@ def test_each_query_has_a_view(store: Warehouse) -> None:
         ),
         *(f"{table}_quarantine" for table in ("dim_club", "dim_player", "fct_play")),
         "fct_play",
+        "fct_play_dimension_versions",
     }
 
 
