@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.checks.collect import ErrorCollector, field_path
@@ -16,12 +16,16 @@ from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is
 from scd_pipeline.declaration.source import Column, Feed, Snapshot, Source
 from scd_pipeline.declaration.yaml.options import ROLE
 from scd_pipeline.errors import DeclarationError, ValidationError
-from scd_pipeline.texts import short_repr
+from scd_pipeline.texts import did_you_mean, short_repr
 
 DELIVERY_TIME = "_scd.at"
 """The time of a row's delivery, as an expression over the columns of the row."""
 
 Report = Callable[[str, str, str, str], None]
+WriteStrategy = Literal["increments", "scope", "whole"]
+Strategy = Literal["by_size", "increments", "scope", "whole"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+
 _TIME_TYPES = ("timestamp", "date")
 _DEFAULT_SOURCE = Source("plain")
 _UNKNOWN_RULE = "write reserved or infer"
@@ -105,6 +109,8 @@ class Fact:
     - `measures`: further columns, with types
     - `source`: the source of the rows: by a feed, by snapshots of all rows or of a scope, or by both (S41)
     - `row_key`: the key column of a row; by default the name without a leading `fct_`, and `_row`
+    - `strategy`: what a load replaces if stored rows change: the rows that change ("increments"), all rows of each
+      scope that has one ("scope"), or the whole table ("whole"); by default it depends on their numbers ("by_size")
 
     Raises:
         DeclarationError: With every error of the declaration (S28).
@@ -121,6 +127,7 @@ class Fact:
     owner: str = ""
     description: str = ""
     group: str = ""
+    strategy: Strategy = "by_size"
     origin: str = field(default="", compare=False)
 
     def __init__(
@@ -136,6 +143,7 @@ class Fact:
         owner: str = "",
         description: str = "",
         group: str = "",
+        strategy: Strategy = "by_size",
         origin: str = "",
     ) -> None:
         _check_kinds(str(origin or name), grain, event_time, dimensions, source, measures)
@@ -148,13 +156,18 @@ class Fact:
         set_frozen_fields(
             self, source=source, event_at=event_at, row_key=row_key or f"{str(name).removeprefix('fct_')}_row"
         )
-        set_frozen_fields(self, owner=owner, description=description, group=group, origin=origin)
+        set_frozen_fields(self, owner=owner, description=description, group=group, strategy=strategy, origin=origin)
         _check(self)
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of all roles, each once."""
         return tuple({role.dimension.name: role.dimension for _, role in self.roles}.values())
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The columns by whose values snapshots of the fact are delivered; none if a snapshot has all facts (S41)."""
+        return self.source.snapshot.scope if self.source.snapshot else ()
 
     def with_dimensions(self, dimensions: Iterable[Dimension]) -> Fact:
         """Return the fact with these declarations in place of its dimensions with the same names."""
@@ -289,7 +302,15 @@ def _check(fact: Fact) -> None:
     def report(code: str, name: str, problem: str, fix: str) -> None:
         errors.append(ValidationError(code, location, name, problem, fix))
 
-    for check in (_check_options, _check_source, _check_roles, _check_members, _check_key_columns, _check_time):
+    for check in (
+        _check_options,
+        _check_strategy,
+        _check_source,
+        _check_roles,
+        _check_members,
+        _check_key_columns,
+        _check_time,
+    ):
         check(fact, report)
     reported = {validation_error.field for validation_error in errors}
     if not reported & {"fact", "grain", "dimensions"}:
@@ -318,6 +339,18 @@ def _check_options(fact: Fact, report: Report) -> None:
     for field_name, name in names.items():
         if not (isinstance(name, str) and is_column_name(name)):
             report("INVALID_NAME", field_name, f"{short_repr(name)} cannot be a name", COLUMN_NAME_RULE)
+
+
+def _check_strategy(fact: Fact, report: Report) -> None:
+    if fact.strategy not in STRATEGIES:
+        problem = f"{short_repr(fact.strategy)} is not allowed"
+        report("NOT_ALLOWED", "strategy", problem, did_you_mean(fact.strategy, STRATEGIES))
+    elif fact.strategy == "scope" and not fact.scope:
+        problem = "no snapshot of the fact has a scope"
+        report("NOT_APPLICABLE", "strategy", problem, "declare the `scope` of the snapshot, or write whole")
+    elif fact.strategy == "whole" and fact.scope:
+        problem = "a snapshot of a scope replaces no other facts"
+        report("NOT_APPLICABLE", "strategy", problem, "write scope or increments, or remove its `scope`")
 
 
 def _check_source(fact: Fact, report: Report) -> None:

@@ -144,7 +144,8 @@ class PipelineCommit:
             dropped and recreated has another one. 0 if unknown.
         engine: Delta's `engineInfo`: the versions of Spark and Delta that wrote the commit.
         foreign: A foreign commit that changed rows after this commit, if any.
-        records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
+        records: In a change log, the number of change records in the table after this commit, or more; in a fact, that
+            of its rows; None if unknown, and elsewhere.
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
         reserved_member: In a dimension, whether its rows contain the unknown member (S23).
         is_of_copy: Whether the table was copied, so that its commit numbers continue those of another table (`copies`).
@@ -196,7 +197,7 @@ class PipelineCommit:
 
     @property
     def stored_records(self) -> int | None:
-        """In a change log, an upper bound of the number of its change records; None if unknown."""
+        """An upper bound of the number of change records of a change log, or of rows of a fact; None if unknown."""
         return self.records if self.number else 0
 
     def next(

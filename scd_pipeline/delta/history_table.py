@@ -29,7 +29,13 @@ from scd_pipeline.declaration.table_properties import merged_properties
 from scd_pipeline.declaration.tables import CLOSED_SUFFIXES
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.schema import FORMAT, declared_properties, has_properties, statistics_properties
+from scd_pipeline.delta.schema import (
+    FORMAT,
+    declared_properties,
+    has_properties,
+    statistics_properties,
+    with_altered_columns,
+)
 from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
 from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import is_other_table, table_mark
@@ -113,7 +119,7 @@ def newest_versions(
     table = warehouse.table(closed_table)
     history = table.last_commit_or_zero()
     closed = table.read(recorded_version(warehouse, newest.commit, history))
-    rows = newest.rows.union(_with_columns(closed, newest.rows))
+    rows = newest.rows.union(with_altered_columns(closed, newest.rows))
     stored = stored or stored_declaration(warehouse, name)
     common = _common_values(stored, rows.columns)
     rows = rows.withColumns({column: F.expr(value) for column, value in common.items()}) if common else rows
@@ -388,7 +394,7 @@ def roll_back(warehouse: Warehouse, commit: PipelineCommit, name: str, key: str,
     newest = table.read(last.newest)
     recorded = newest.limit(0)
     if mark.commit:
-        recorded = _with_columns(table.read(recorded_version(warehouse, commit, last)), newest)
+        recorded = with_altered_columns(table.read(recorded_version(warehouse, commit, last)), newest)
     marks = {other: mark for other, mark in commit.high_water_marks.items() if other != name}
     rolled_back = last.next(high_water_marks=marks, run_id=run_id)
     return table.merge(row_differences(recorded, newest, key), rolled_back, key=key, removes=REMOVED)
@@ -424,16 +430,3 @@ def _actions_of_current(actions: DataFrame, dimension: Dimension) -> DataFrame:
 def _is_current(dimension: Dimension) -> Column:
     """Return whether a row is in the table of the current versions, which has the reserved members too."""
     return F.col(CURRENT_FLAG) | col(dimension.surrogate_key).isin(list(RESERVED_KEYS))
-
-
-def _with_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """Return rows with the columns of another table or version that has been altered already.
-
-    Columns are only added, renamed or widened. A column under a former name has its values, and an added one is NULL.
-    """
-    missing = [field for field in others.schema.fields if field.name not in rows.columns]
-    former_names = [name for name in rows.columns if name not in others.columns]
-    values = {name: col(name) for name in others.columns if name in rows.columns}
-    values |= {field.name: F.lit(None).cast(field.dataType) for field in missing}
-    values |= {field.name: col(name) for field, name in zip(missing, former_names, strict=False)}
-    return rows.select(*[values[name].alias(name) for name in others.columns])

@@ -633,3 +633,16 @@ def to_declared_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return rows of the dimension's table with the columns of `dimension_schema`."""
     expressions = declared_columns(dimension, rows.columns)
     return rows.select(*[F.expr(value).alias(name) for name, value in expressions.items()])
+
+
+def with_altered_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """Return rows with the columns of another table or version that has been altered already.
+
+    Columns are only added, renamed or widened. A column under a former name has its values, and an added one is NULL.
+    """
+    missing = [field for field in others.schema.fields if field.name not in rows.columns]
+    former_names = [name for name in rows.columns if name not in others.columns]
+    values = {name: col(name) for name in others.columns if name in rows.columns}
+    values |= {field.name: F.lit(None).cast(field.dataType) for field in missing}
+    values |= {field.name: col(name) for field, name in zip(missing, former_names, strict=False)}
+    return rows.select(*[values[name].alias(name) for name in others.columns])

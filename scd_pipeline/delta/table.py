@@ -357,6 +357,16 @@ class Table:
             raise UnsupportedDelta("DELETION_VECTORS_OFF", f"table {self.name}", property=_VECTORS)
         return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceUsing": key}, commit))
 
+    def replace_where(self, rows: DataFrame, commit: PipelineCommit, condition: str) -> PipelineCommit:
+        """Replace all rows for which a condition is true by `rows`, for each of which it is true too, as `commit`.
+
+        Files without such rows stay as they are. Unlike `overwrite`, columns and properties stay too.
+
+        Raises:
+            ConflictError: Another writer used its number.
+        """
+        return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceWhere": condition}, commit))
+
     def overwrite(self, rows: DataFrame, commit: PipelineCommit, properties: Mapping[str, str]) -> PipelineCommit:
         """Replace all rows and columns as `commit`.
 

@@ -25,6 +25,7 @@ from scd_pipeline.delta.upstream import foreign_commit_errors, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import LoadWarning
 from scd_pipeline.expressions import readable_key
+from scd_pipeline.history.actions import OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.load.attribute_changes import AttributeChange, attribute_changes, with_retirement
@@ -39,6 +40,7 @@ from scd_pipeline.load.rows import affected_entities, effective_records_of, plan
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.session_settings import STORED_PER_DELIVERED, RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
+from scd_pipeline.load.write_plan import BY_KEY, FactSizes, WritePlan, choose_strategy
 from scd_pipeline.texts import pluralize
 
 _MISFITS = ("TYPE_CHANGED", "COLUMN_NOT_MIRRORED")
@@ -79,6 +81,7 @@ class LoadPlan:
         copies: The tables that the load copies first, because the dimension has them under its former name.
         children: The child tables of the dimension.
         stored_versions: The rows of all stored versions, from which a child table is rebuilt; None if there are none.
+        write: How the changed rows are written.
     """
 
     dimension: Dimension
@@ -108,6 +111,7 @@ class LoadPlan:
     copies: tuple[TableCopy, ...] = ()
     children: tuple[StoredChild, ...] = ()
     stored_versions: DataFrame | None = None
+    write: WritePlan = BY_KEY
 
     @property
     def log_name(self) -> str:
@@ -314,7 +318,24 @@ def build_plan(
         ),
         children=_children(warehouse, loaded_dimension, state.commit),
         stored_versions=state.rows,
+        write=_plan_write(fact_keys, state, intake, actions.counts) if fact_keys else BY_KEY,
     )
+
+
+def _plan_write(keys: FactKeys, state: StoredState, intake: IntakeResult, counts: Mapping[str, int]) -> WritePlan:
+    """Return how the changed rows of a fact are written; the commits have the number of its rows."""
+    stored = state.commit.stored_records
+    if stored is None:
+        # Such as after a repair. Each row has a change record, so that their number bounds that of the rows.
+        stored = state.log.commit.stored_records
+    opened, overwritten, removed = (counts.get(action, 0) for action in (OPEN, OVERWRITE, REMOVE))
+    # A snapshot has all rows of its scopes. Rows of a feed, of an earlier load, or that are re-keyed may be in others.
+    batches = intake.batches_to_append
+    is_by_scope = bool(batches) and not state.has_pending_commits and all(each.scope is not None for each in batches)
+    is_rekeyed = any(state.commit.applied(name) != mark for name, mark in keys.high_water_marks.items())
+    in_scopes = intake.row_count - opened + removed if is_by_scope and not is_rekeyed else None
+    sizes = FactSizes(stored, opened, overwritten, removed, in_scopes)
+    return WritePlan(choose_strategy(keys.fact, sizes), keys.fact.scope, sizes)
 
 
 def _children(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit) -> tuple[StoredChild, ...]:

@@ -42,7 +42,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
-from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE
+from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE
 from scd_pipeline.history.role_keys import reserved_keys
 from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.load.attribute_changes import AttributeChange
@@ -57,6 +57,7 @@ from scd_pipeline.load.rapid_changes import rapid_change_warnings
 from scd_pipeline.load.reserved_members import reserved_members, with_reserved_members
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
 from scd_pipeline.load.session_settings import RunningLoad, running_load
+from scd_pipeline.load.write import RowChanges, write_changes
 from scd_pipeline.texts import pluralize
 
 
@@ -537,6 +538,7 @@ def commit_table(
         roles_checksum=load_plan.roles_checksum,
         batches=log.batches,
         run_id=load_plan.run_id,
+        records=load_plan.write.sizes.after,
     )
     actions = frozenset(action for action, count in load_plan.row_counts.items() if count)
     changed_rows = _with_broadcast(load_plan.changed_rows, load_plan)
@@ -562,7 +564,7 @@ def _with_broadcast(changed_rows: DataFrame, load_plan: LoadPlan) -> DataFrame:
 
 
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
-    table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
+    table = warehouse.writable_by(load_plan.dimension.name, engine)
     actions = {action for action, count in load_plan.row_counts.items() if count}
     changed_rows = load_plan.changed_rows
     if load_plan.adds_unknown_member:
@@ -578,9 +580,5 @@ def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCo
     if load_plan.dimension.closed_suffix == ARCHIVE_SUFFIX:
         commit = remove_from_archive(warehouse, changed_rows, actions, load_plan.dimension, commit, last, history)
     rows = to_stored_columns(changed_rows, load_plan.dimension)
-    if actions == {OPEN}:
-        # No stored row has one of these keys, so that nothing has to be looked up.
-        return table.append(rows.drop(ACTION), commit)
-    if table.replaces and REMOVE not in actions:
-        return table.replace(rows.drop(ACTION), commit, key=key, properties=load_plan.properties)
-    return table.merge(rows, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")
+    changes = RowChanges(load_plan.stored_versions, rows, frozenset(actions), load_plan.dimension)
+    return write_changes(table, changes, load_plan.write, commit, load_plan.properties)

@@ -236,5 +236,6 @@ def repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: s
         high_water_marks={**commit.high_water_marks, **mark},
         roles_checksum=commit.roles_checksum,
         run_id=run_id,
+        records=commit.records,
         stored_read=commit.stored_read,
     )

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply, load, record
+from scd_pipeline_tests.facts.bets import BET, BETS, bets
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, PLAYS, W, players, plays
 
 
@@ -45,6 +46,19 @@ def _played(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, _reco
     folder = tmp_path_factory.mktemp("played")
     load(copied(spark, _recorded, folder), PLAY, [plays("1", PLAYS)])
     return folder
+
+
+@pytest.fixture(scope="session")
+def _bet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, _recorded: Path) -> Path:
+    folder = tmp_path_factory.mktemp("bet")
+    load(copied(spark, _recorded, folder), BET, [bets(1, BETS)])
+    return folder
+
+
+@pytest.fixture
+def bet(spark: SparkSession, warehouse: Path, _bet: Path) -> Warehouse:
+    """The warehouse `recorded` with four bets of two days."""
+    return copied(spark, _bet, warehouse)
 
 
 def copied(spark: SparkSession, source: Path, folder: Path) -> Warehouse:

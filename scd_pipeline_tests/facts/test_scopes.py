@@ -2,50 +2,25 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline import queries
-from scd_pipeline.declaration import Fact, Feed, Role, Snapshot, Source
+from scd_pipeline.declaration import Snapshot
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply, load, plan
 from scd_pipeline.operations.check import check_table
-from scd_pipeline_tests.facts.conftest import copied
-from scd_pipeline_tests.facts.players import PLAYER, frame, players
+from scd_pipeline_tests.facts.bets import BET, BETS, bet_fact, bets, files, rows
+from scd_pipeline_tests.facts.players import PLAYER, players
 from scd_pipeline_tests.semantics.specification import requirement, rule
 from scd_pipeline_tests.storage.test_crash import killed_before
 from scd_pipeline_tests.storage.two_tables import between_the_commits, reader_in_a_loop
 from scd_pipeline_tests.text_tables import assert_same_rows
 
-
-def bet_fact(snapshot: Snapshot, retire_guard: float = 0.5) -> Fact:
-    """A fact that is delivered by snapshots and a feed; its grain does not contain the day."""
-    return Fact(
-        "fct_bet",
-        grain={"bet": "int"},
-        event_time="played_at",
-        dimensions={"player": Role(PLAYER)},
-        measures={"day": "date", "coins": "int"},
-        source=Source("floor", snapshot, Feed(), bad_row_limit=0.5, retire_guard=retire_guard),
-    )
-
-
-BET = bet_fact(Snapshot(scope="day"))
-BETS = """
-| bet | day        | played_at        | player_id | coins |
-| 1   | 2019-03-05 | 2019-03-05T10:00 | p         | 1     |
-| 2   | 2019-03-05 | 2019-03-05T11:00 | p         | 2     |
-| 3   | 2019-07-01 | 2019-07-01T10:00 | p         | 3     |
-| 4   | 2019-07-01 | 2019-07-01T11:00 | q         | 4     |
-"""
 SECOND_DAY = """
 | bet | day        | played_at        | player_id | coins |
 | 3   | 2019-07-01 | 2019-07-01T10:00 | p         | 30    |
@@ -68,51 +43,6 @@ BETS_WITH_LATE_BET = """
 """
 NO_ROWS = "| bet | day | played_at | player_id | coins |"
 COLUMNS = ("bet", "coins", "is_known")
-
-
-def bets(
-    number: int,
-    table: str,
-    *,
-    scope: Sequence[str] | None = None,
-    channel: str = "snapshot",
-    revision: int = 1,
-    withdrawn: bool = False,
-) -> Delivery:
-    return Delivery(
-        "floor",
-        str(number),
-        channel,
-        at=dt.datetime(2020, 1, number),
-        revision=revision,
-        frame=None if withdrawn else frame(table),
-        scope=None if scope is None else [[day] for day in scope],
-        withdrawn=withdrawn,
-    )
-
-
-def rows(opened: Warehouse) -> list[dict[str, Any]]:
-    stored = opened.table(BET.name).read().toArrow().to_pylist()
-    return [{"bet": row["bet"], "coins": row["coins"], "is_known": row["player_key"] != -1} for row in stored]
-
-
-def files(opened: Warehouse, bets_of_day: Iterable[int]) -> set[str]:
-    """The data files of the facts with these numbers."""
-    stored = opened.table(BET.name).read().select("bet", "_metadata.file_path")
-    return {row["file_path"] for row in stored.collect() if row["bet"] in set(bets_of_day)}
-
-
-@pytest.fixture(scope="session")
-def _bet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, _recorded: Path) -> Path:
-    folder = tmp_path_factory.mktemp("bet")
-    load(copied(spark, _recorded, folder), BET, [bets(1, BETS)])
-    return folder
-
-
-@pytest.fixture
-def bet(spark: SparkSession, warehouse: Path, _bet: Path) -> Warehouse:
-    """The warehouse `recorded` with four bets of two days."""
-    return copied(spark, _bet, warehouse)
 
 
 @requirement("L5")
@@ -220,9 +150,11 @@ def test_a_late_fact_of_an_old_day_is_added_without_a_rewrite_of_the_others(bet:
     assert files(bet, (1, 2, 3, 4)) == before
 
 
-@requirement("L2")
+@requirement("L1", "L2")
 @rule("S23", "S41")
 def test_a_snapshot_without_a_scope_replaces_all_facts(bet: Warehouse) -> None:
+    """By default a table of few rows is replaced as a whole, and its commit has their number."""
+    before = files(bet, (1, 2, 3, 4))
     assert load(bet, bet_fact(Snapshot()), [bets(2, TWO_DAYS)]).row_counts == {"overwrite": 2, "remove": 1}
     assert_same_rows(
         """
@@ -234,6 +166,8 @@ def test_a_snapshot_without_a_scope_replaces_all_facts(bet: Warehouse) -> None:
         rows(bet),
         COLUMNS,
     )
+    assert files(bet, (1, 3, 4)).isdisjoint(before)
+    assert bet.table(BET.name).last_commit().records == 3
 
 
 CORRECTED = BETS.replace("| p         | 1     |", "| p         | 10    |")

@@ -55,7 +55,7 @@ def between_the_commits(
         return call
 
     with monkeypatch.context() as patched:
-        for name in ("append", "replace", "merge"):
+        for name in ("append", "replace", "replace_where", "merge"):
             patched.setattr(Table, name, paused(getattr(Table, name)))
         yield
 

@@ -304,6 +304,7 @@ reader option encoding: 'windows-1250' is not an encoding that is read here; wri
 decimal separator unknown: ';' is not a decimal separator; write "," or "."
 grouping of several characters: ', ' cannot separate groups of digits; write one character in quotes, such as ".", ","
   or " "
+strategy of a fact: 'partitions' is not allowed; allowed: by_size, increments, scope, whole
 reader option maxColumns: 'many' is not a number of columns; write a whole number as text, such as "30000"
 missing with an unknown choice: 'not_there' is not allowed; allowed: reject, not_provided, null
 on_bad_value with an unknown choice: 'NULL!' is not allowed; allowed: quarantine, null
@@ -328,6 +329,9 @@ option of jdbc among those of the reader: has an option of its own; declare it i
 address of another kind: is not an address of JDBC; begin it with jdbc:
 
 # NOT_APPLICABLE
+strategy scope without one: no snapshot of the fact has a scope; declare the `scope` of the snapshot, or write whole
+strategy whole with a scope: a snapshot of a scope replaces no other facts; write scope or increments, or remove its
+  `scope`
 former name of a base: rc_article is not the name of a history, which ends in _hist; remove it: the tables of a base or
   of another dimension are not copied; load the deliveries again
 placeholder of a key: each row provides code, which is in the business key; remove it, or write null_values
@@ -612,6 +616,11 @@ YAML_TEXTS: dict[str, str] = {
     "role without a dimension": DIMENSION + FACT.replace("player: dim_player", "player: {key: player}"),
     "role with fewer columns": DIMENSION + FACT.replace("key: [casino, guest]", "key: guest"),
     "role with another type": DIMENSION + FACT.replace("{play: bigint}", "{play: bigint, guest: int}"),
+    "strategy of a fact": DIMENSION + FACT.replace("sources:", "strategy: partitions\nsources:"),
+    "strategy scope without one": DIMENSION + FACT.replace("sources:", "strategy: scope\nsources:"),
+    "strategy whole with a scope": DIMENSION
+    + FACT.replace('feed: "plays_{date}.csv"', "snapshot: {scope: coins}")
+    + "strategy: whole\n",
     "fact without a channel": DIMENSION + FACT.replace('{feed: "plays_{date}.csv"}', "{timezone: UTC}"),
     "fact with two sources": DIMENSION + FACT.replace("  floor:", "  other: {feed: {}}\n  floor:"),
 }

@@ -75,6 +75,14 @@ def test_an_empty_scope_is_deleted_only_as_declared(snapshot: str, expected: str
     assert (source.snapshot.empty_scope, source.retire_guard.share) == (expected, 0.5)
 
 
+def test_a_snapshot_of_a_scope_does_not_replace_the_whole_table() -> None:
+    scoped = FACT.replace('feed: "plays_{date}.csv"', 'snapshot: {path: "plays_{date}.csv", scope: coins}')
+    with pytest.raises(DeclarationError) as raised:
+        fact(f"{scoped}strategy: whole\n")
+    assert [(e.location, e.field, e.code) for e in raised.value.errors] == [("<text>:15", "strategy", "NOT_APPLICABLE")]
+    assert fact(f"{scoped}strategy: scope\n").strategy == "scope"
+
+
 DAY = """\
 dimension: dim_day
 business_key: {day: date}
@@ -145,6 +153,8 @@ def test_a_role_cannot_be_a_dimension_of_whole_rows() -> None:
         ("{coins: int}", "{guest_key: int}", 12, "measures.guest_key", "NAME_IN_USE"),
         ("[casino, guest]", "[casino, player_key]", 11, "dimensions.guest.key", "NAME_IN_USE"),
         ("played_at\n", "played_at\nevent_at: now\n", 9, "event_at", "NOT_ALLOWED"),
+        ("sources:", "strategy: partitions\nsources:", 13, "strategy", "NOT_ALLOWED"),
+        ("sources:", "strategy: scope\nsources:", 13, "strategy", "NOT_APPLICABLE"),
         ('{feed: "plays_{date}.csv"}', "{timezone: UTC}", 14, "sources.floor", "FACT_SOURCE"),
         (
             'feed: "plays_{date}.csv"',

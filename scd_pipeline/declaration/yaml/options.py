@@ -224,6 +224,7 @@ FACT: Options = {
     "measures": Kind.SECTION,
     "sources": Kind.SECTION,
     "row_key": Kind.TEXT,
+    "strategy": Kind.TEXT,
     "owner": Kind.TEXT,
     "description": Kind.TEXT,
     "group": Kind.TEXT,
