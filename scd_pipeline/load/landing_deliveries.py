@@ -28,26 +28,40 @@ from scd_pipeline.timed.changes import changes_by_key
 from scd_pipeline.timed.evaluate import FROM, TO
 
 
-def landing_deliveries(warehouse: Warehouse, dimension: Dimension) -> list[Delivery]:
+def landing_deliveries(warehouse: Warehouse, dimension: Dimension, run_id: str | None = None) -> list[Delivery]:
     """Return the deliveries of the landing tables that are sources of a dimension.
 
     Each time of the deliveries in effect is a delivery of the changes at this time: late, revised and withdrawn
     deliveries change the rows of their times and of later ones, whenever they arrived. Its revision is the last commit
     of the change log that concerns this time or an earlier one. The deliveries of times that no delivery has any more
-    are withdrawn. All rows are those of the version of the change log that is the newest now; they are computed if one
-    of the deliveries is not loaded.
+    are withdrawn. All rows are those of one version of the change log: of the last commit of the run, if that has
+    committed to it, otherwise of the newest commit. They are computed if one of the deliveries is not loaded.
 
     A landing table without a change log has no deliveries: it is not loaded yet, or it was dropped.
+
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration.
+        run_id: The run that loads the dimension.
     """
     landed = [(source, source.landing_table) for source in dimension.sources if source.landing_table is not None]
-    return [each for source, table in landed for each in _deliveries(warehouse, dimension, source, table)]
+    return [each for source, table in landed for each in _deliveries(warehouse, dimension, source, table, run_id)]
 
 
-def _deliveries(warehouse: Warehouse, dimension: Dimension, source: Source, table: LandingTable) -> list[Delivery]:
+def _deliveries(
+    warehouse: Warehouse, dimension: Dimension, source: Source, table: LandingTable, run_id: str | None
+) -> list[Delivery]:
     log = read_log(warehouse, table.as_dimension())
     if not log.exists:
         return []
+    loaded = [
+        batch
+        for batch in read_log(warehouse, dimension).batches()
+        if (batch.source, batch.channel) == (source.name, TIMED_FEED.name)
+    ]
     committed = log.committed_batches()
+    last = _last_commit(committed, loaded, run_id, log.commit.number)
+    log, committed = log.until(last), [each for each in committed if each[0] <= last]
     batches = [batch for _, batch in committed]
     times = sorted({batch.at for batch in batches_in_effect(batches) if batch.at is not None})
     revisions = _revisions(committed)
@@ -64,17 +78,33 @@ def _deliveries(warehouse: Warehouse, dimension: Dimension, source: Source, tabl
         )
         for time in times
     ]
-    loaded = [
-        batch
-        for batch in read_log(warehouse, dimension).batches()
-        if (batch.source, batch.channel) == (source.name, TIMED_FEED.name)
-    ]
     frame = _changes(log, dimension, source, table, batches)
     if {(each.name, str(each.revision)) for each in deliveries} - {(each.delivery, each.revision) for each in loaded}:
         frame = checkpoint(frame)  # its plan is too deep to be read as a part of another one
     removed = {batch.delivery for batch in batches_in_effect(loaded)} - {each.name for each in deliveries}
-    withdrawn = [Delivery(source.name, name, TIMED_FEED.name, withdrawn=True) for name in sorted(removed)]
+    withdrawn = [
+        Delivery(source.name, name, TIMED_FEED.name, revision=last, withdrawn=True, is_overwritten_in_place=True)
+        for name in sorted(removed)
+    ]
     return [*(replace(each, frame=frame) for each in deliveries), *withdrawn]
+
+
+def _last_commit(
+    committed: Sequence[tuple[int, Batch]], loaded: Sequence[Batch], run_id: str | None, newest: int
+) -> int:
+    """Return the number of the last commit of a landing table's change log that a load of a dimension reads.
+
+    It is that of the run, if that has committed, although another run may have committed since then. A dimension that
+    has read a later commit never returns to an earlier one: the revisions of its deliveries are numbers of commits.
+
+    Args:
+        committed: All batches of the change log, each with the number of its commit.
+        loaded: The deliveries that the dimension has loaded from the landing table.
+        run_id: The run; None for the newest commit.
+        newest: The number of the newest commit.
+    """
+    last = max((number for number, batch in committed if batch.run_id == run_id), default=newest)
+    return min(newest, max([last, *(int(batch.revision) for batch in loaded)]))
 
 
 def _revisions(batches: Sequence[tuple[int, Batch]]) -> list[tuple[datetime, int]]:

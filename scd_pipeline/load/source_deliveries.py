@@ -38,23 +38,33 @@ def cursor_delivery(log: ChangeLog, source: str, feed: Feed, **rows: Any) -> Del
 
 
 def other_deliveries(
-    warehouse: Warehouse, dimension: Dimension, *, variables: Mapping[str, str], now: datetime
+    warehouse: Warehouse,
+    dimension: Dimension,
+    *,
+    variables: Mapping[str, str],
+    now: datetime,
+    run_id: str | None = None,
 ) -> list[Delivery]:
     """Return the deliveries that are not at the paths of channels: of stored tables, of cursors and of databases.
 
     The arguments and the errors are those of `source_deliveries` and `stored_deliveries`.
     """
-    stored = stored_deliveries(warehouse, dimension)
+    stored = stored_deliveries(warehouse, dimension, run_id)
     return [*stored, *source_deliveries(warehouse, dimension, variables=variables, now=now)]
 
 
-def stored_deliveries(warehouse: Warehouse, dimension: Dimension) -> list[Delivery]:
+def stored_deliveries(warehouse: Warehouse, dimension: Dimension, run_id: str | None = None) -> list[Delivery]:
     """Return the deliveries of the timed tables and the landing tables that are sources of a dimension.
+
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration.
+        run_id: A run: of a landing table to which it has committed, what it and earlier ones have committed.
 
     Raises:
         SourceDataError: As `timed_deliveries`.
     """
-    return [*timed_deliveries(warehouse, dimension), *landing_deliveries(warehouse, dimension)]
+    return [*timed_deliveries(warehouse, dimension), *landing_deliveries(warehouse, dimension, run_id)]
 
 
 def source_deliveries(

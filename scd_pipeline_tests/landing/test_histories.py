@@ -12,6 +12,7 @@ from scd_pipeline.declaration import LandingTable, parse_declarations
 from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.load.landing_deliveries import landing_deliveries
 from scd_pipeline.load.log import read_log
+from scd_pipeline.load.run import load
 from scd_pipeline_tests.landing.tables import deliveries
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows, header
@@ -82,13 +83,19 @@ HISTORY = """
 @pytest.mark.slow(30)
 @rule("S38", "S14", "S34")
 def test_a_merged_table_gives_the_same_history_in_any_order(pipeline: Pipeline) -> None:
-    """The last delivery arrives first, then the first two; a revision and a withdrawal change the history."""
+    """The last delivery arrives first, then the first two; a revision and a withdrawal change the history.
+
+    A run reads what it has landed, but nothing earlier than what the dimension has read.
+    """
     raw, issue = declared(MERGED)
     first, second, third = deliveries(ROWS)
-    pipeline.load(raw, [third])
+    load(pipeline.warehouse, raw, [third], run_id="A")
     pipeline.load(issue)
-    pipeline.load(raw, [second, first])
+    load(pipeline.warehouse, raw, [second, first], run_id="B")
+    names = ["2024-01-01", "2024-02-01", "2024-03-01"]
+    assert {run: pending(pipeline, issue, run) for run in ("A", "B", None)} == {"A": [], "B": names, None: names}
     result = pipeline.load(issue)
+    assert [each.name for each in landing_deliveries(pipeline.warehouse, issue, "A")] == names
     assert [(each.delivery, each.outcome) for each in result.results] == [
         ("2024-01-01", "accepted"),
         ("2024-02-01", "accepted"),
@@ -100,7 +107,7 @@ def test_a_merged_table_gives_the_same_history_in_any_order(pipeline: Pipeline) 
     assert (repeated.table_version, repeated.log_version) == (result.table_version, result.log_version)
     revised = deliveries("| delivery | id | name | deleted |\n| 2024-03-01 | 2 | x | NULL |", revision=1)
     pipeline.load(raw, [*revised, Delivery("api", name="2024-02-01", revision=1, withdrawn=True)])
-    assert [each.name for each in pending(pipeline, issue)] == ["2024-03-01", "2024-02-01"]
+    assert pending(pipeline, issue) == ["2024-03-01", "2024-02-01"]
     pipeline.load(issue)
     assert_history(
         pipeline,
@@ -113,9 +120,10 @@ def test_a_merged_table_gives_the_same_history_in_any_order(pipeline: Pipeline) 
     )
 
 
-def pending(pipeline: Pipeline, dimension: Dimension) -> list[Delivery]:
-    available = landing_deliveries(pipeline.warehouse, dimension)
-    return list(pending_deliveries(dimension, available, read_log(pipeline.warehouse, dimension).batches()))
+def pending(pipeline: Pipeline, dimension: Dimension, run_id: str | None = None) -> list[str]:
+    available = landing_deliveries(pipeline.warehouse, dimension, run_id)
+    stored = read_log(pipeline.warehouse, dimension).batches()
+    return [each.name for each in pending_deliveries(dimension, available, stored)]
 
 
 SNAPSHOTS = """
