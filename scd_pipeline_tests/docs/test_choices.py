@@ -39,6 +39,15 @@ def test_six_rules_lead_to_a_type() -> None:
         parse(DECLARATION.format(history_table="false", attribute="5"))
 
 
+@requirement("D43")
+def test_the_only_destination_is_documented_and_no_other_one_can_be_declared() -> None:
+    features = dict(table_below("reference/elsewhere.md", "Features of other tools that are missing here"))
+    assert features["dlt: a list of destinations"].startswith("the only destination is Delta")
+    declaration = DECLARATION.format(history_table="false", attribute="2")
+    with pytest.raises(DeclarationError, match="destination"):
+        parse(f"{declaration}destination: postgres\n")
+
+
 @requirement("F44")
 def test_four_caveats_of_time_travel_are_documented() -> None:
     rows = table_below("reference/elsewhere.md", "Why time travel does not replace history")
