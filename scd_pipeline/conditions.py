@@ -513,7 +513,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "WITHDRAWAL_WITHOUT_PARTITION": Condition(
         "the run has no partition; expected the partitions of the deliveries to withdraw; nothing was written",
-        "launch it for these partitions",
+        "launch it for these partitions; if {table} has none, withdraw the deliveries of the table that it reads",
     ),
     "DELIVERY_NOT_LOADED": Condition(
         "no delivery {name} was loaded; expected one that the change log has; nothing was written",

@@ -15,7 +15,7 @@ import dagster as dg
 from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import FILE
 from scd_pipeline.components.load_step import load_run_config
-from scd_pipeline.components.partitions import delivery_partitions
+from scd_pipeline.components.partitions import add_requests
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.discovery import (
@@ -86,10 +86,9 @@ def arrival_sensor(
             tags={"scd/arrived": first_names(sorted(tick.new))},
             partition_key=EVERYTHING,
         )
-        partitions = delivery_partitions(dimension.name)
         return dg.SensorResult(
             run_requests=[request],
-            dynamic_partitions_requests=[partitions.build_add_request([*sorted(files_to_load), EVERYTHING])],
+            dynamic_partitions_requests=add_requests(dimension, [*sorted(files_to_load), EVERYTHING]),
             cursor=replace(tick.next_cursor, run_key=run_key).text(),
         )
 

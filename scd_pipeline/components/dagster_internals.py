@@ -2,8 +2,9 @@
 
 Everything that depends on Dagster's private interfaces is in this module: a step cannot publicly record that another
 partition than its own has failed, nor the result of a check that it runs in place of the check's own step, nor can it
-read the last result of a check, the partitions that were observed last, or the order in which Dagster records
-partitions; a program cannot publicly load a code location by its module, nor evaluate a cron expression.
+succeed without a partition if it has them, nor read the last result of a check, the partitions that were observed last,
+or the order in which Dagster records partitions; a program cannot publicly load a code location by its module, nor
+evaluate a cron expression.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ def plan_materialization(context: dg.AssetExecutionContext, asset: dg.AssetKey, 
     planned = AssetMaterializationPlannedData(asset, partition=partition)
     event = dg.DagsterEvent.build_asset_materialization_planned_event(context.run.job_name, step, planned)
     context.instance.report_dagster_event(event, context.run.run_id)
+
+
+def omit_input_versions(context: dg.AssetExecutionContext) -> None:
+    """Let Dagster record the materializations of this step without the versions of the assets that they depend on.
+
+    Without a partition, it would look for the partitions of the run, and fail the step that has loaded its tables.
+    """
+    context.get_step_execution_context()._data_version_cache.is_external_input_asset_version_info_loaded = False
 
 
 def recorded_partitions(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> list[str]:

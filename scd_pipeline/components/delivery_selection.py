@@ -56,10 +56,13 @@ class DeliverySelection:
         return {**loaded, **requested} if self.is_everything else requested
 
 
-def others(warehouse: Warehouse) -> Others:
-    """Return the function that lists the deliveries that are not at paths, with the variables of this process."""
+def others(warehouse: Warehouse, run_id: str | None = None) -> Others:
+    """Return the function that lists the deliveries that are not at paths, with the variables of this process.
+
+    `run_id` is that of `stored_deliveries`.
+    """
     variables, now = Environment.from_env().variables, datetime.now(timezone.utc)
-    return partial(other_deliveries, warehouse, variables=variables, now=now)
+    return partial(other_deliveries, warehouse, variables=variables, now=now, run_id=run_id)
 
 
 def resolve_partitions(
@@ -69,6 +72,7 @@ def resolve_partitions(
     *,
     allow: Sequence[str] = (),
     files: Mapping[str, str] | None = None,
+    run_id: str | None = None,
 ) -> DeliverySelection:
     """Select the deliveries of some partitions, or all deliveries.
 
@@ -79,8 +83,9 @@ def resolve_partitions(
         files: If given and all deliveries are requested, the only files to load: partition key to file version. A
             table that is not a Delta table is loaded only if this has its name with its present state
             (`table_states`).
+        run_id: The run, which may have loaded the landing tables that the dimension reads.
     """
-    discovered = select(dimension, warehouse.spark, allow=allow, others=others(warehouse))
+    discovered = select(dimension, warehouse.spark, allow=allow, others=others(warehouse, run_id))
     available = {partition_key(delivery, dimension): delivery for delivery in discovered.deliveries}
     names = sorted(set(partitions) - {EVERYTHING})
     # The log is read only if a partition is not the key of an available delivery.
@@ -123,7 +128,7 @@ def withdrawn_partitions(
         UsageError: No partition is requested, or as `withdrawal`, also for the partition `everything`.
     """
     if not partitions:
-        raise UsageError("WITHDRAWAL_WITHOUT_PARTITION", declared.name)
+        raise UsageError("WITHDRAWAL_WITHOUT_PARTITION", declared.name, table=declared.name)
     withdrawals = {name: withdrawal(warehouse, declared, name, by=by, reason=reason) for name in sorted(partitions)}
     return DeliverySelection(
         withdrawals,

@@ -60,6 +60,8 @@ FILE = "file"
 """Metadata key of the time and size of the file that a load read."""
 ROW_ACTION_COUNTS = tuple(f"{_LOAD_PREFIX}{name}" for name in _ROW_ACTIONS.values())
 """Metadata keys of the rows that a load changed in a table, by row action. All are 0 if it changed none."""
+ACCEPTED_COUNT = f"{_LOAD_PREFIX}deliveries_accepted"
+"""Metadata key of the deliveries that a load added to a change log."""
 
 
 def with_load_prefix(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The step that materializes the assets of a dimension or a fact, partitioned by delivery.
+"""The step that materializes the assets of a table, partitioned by delivery unless these follow from stored tables.
 
 One step loads what belongs together: the change log, the table, the audit. Which partitions a run was launched for, and
 in which order the runs come, makes no difference to the tables (S14). A partition is materialized if its delivery was
@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from scd_pipeline.components.dagster_internals import partitions_observed_last
+from scd_pipeline.components.dagster_internals import omit_input_versions, partitions_observed_last
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions, withdrawn_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
 from scd_pipeline.components.load_checks import LoadChecks
@@ -90,7 +90,7 @@ def load_step(
         name=load_op_name(name),
         specs=specs,
         can_subset=True,
-        partitions_def=delivery_partitions(name),
+        partitions_def=delivery_partitions(declared),
         backfill_policy=dg.BackfillPolicy.single_run(),
         pool=pool_name(name),
         op_tags={ATTEMPTS_TAG: str(attempts)},
@@ -135,29 +135,34 @@ def _load_and_record(
     deadline: Deadline | None,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
-    has_partitions = context.has_partition_key or context.has_partition_key_range
+    is_partitioned = context.assets_def.partitions_def is not None
+    has_partitions = is_partitioned and (context.has_partition_key or context.has_partition_key_range)
     requested = set(context.partition_keys) if has_partitions else set()
     loaded = _load(context, declared, requested, config, warehouse, load, checks, deadline)
     batches, report = loaded.batches, loaded.report
     stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
     rejected = {key: batch for key, batch in sorted(batches.items()) if _fails(batch, is_requested=key in requested)}
     has_failed = bool(loaded.unresolved or rejected)
-    logged: dict[str | None, BatchResult | None] = {key: stored[key] for key in stored.keys() & requested}
+    observed = {*partitions_observed_last(context.instance, dg.AssetKey(declared.name + LOG_SUFFIX))}
+    # Without partitions, only the events of a delivery that was rejected have its name, and one after it is stored.
+    partitions = stored if is_partitioned else {key: stored[key] for key in stored.keys() & observed}
+    logged: dict[str | None, BatchResult | None] = {key: partitions[key] for key in partitions.keys() & requested}
     if has_everything(requested):
         # The arrival sensor compares the files that it requests with what is recorded of them.
-        logged |= {key: stored[key] for key in config.files or () if key in stored}
-        logged |= not_materialized(context, declared.name, stored)
+        logged |= {key: partitions[key] for key in config.files or () if key in partitions}
+        logged |= not_materialized(context, declared, partitions)
     if has_failed and not logged:
         # The load may have changed the table by the declaration alone: facts follow the events of the table.
-        logged = _event_without_delivery(stored, has_changes=any(report.result.row_counts.values()))
+        logged = _event_without_delivery(partitions, has_changes=any(report.result.row_counts.values()))
     # Dagster records the partitions of a step that succeeds; this step records those of one that fails.
     yielded: dict[str | None, BatchResult | None] = {}
     if not has_partitions:
         yielded = {None: None}
+        if is_partitioned:
+            omit_input_versions(context)
     elif not has_failed:
         yielded = {key: stored.get(key) for key in requested}
-    log = dg.AssetKey(declared.name + LOG_SUFFIX)
-    replanned = {*partitions_observed_last(context.instance, log)} - requested
+    replanned = observed - requested if is_partitioned else set()
     for suffix in report.suffixes:
         yield from record_materializations(
             context,
@@ -209,7 +214,7 @@ def _load(
         opened = warehouse.open()
         context.log.info(f"{declared.name}: connected to Spark {opened.spark.version}")
         try:
-            selection = _select(opened, declared, requested, config)
+            selection = _select(opened, declared, requested, config, context.run.run_id)
             _log_selection(context, declared.name, selection)
             # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
             file_versions = selection.file_versions()
@@ -227,11 +232,12 @@ def _load(
 
 
 def _select(
-    warehouse: Warehouse, declared: DeclaredTable, requested: set[str], config: LoadConfig
+    warehouse: Warehouse, declared: DeclaredTable, requested: set[str], config: LoadConfig, run_id: str
 ) -> DeliverySelection:
     if config.withdraw:
         return withdrawn_partitions(warehouse, declared, requested, by=config.by, reason=config.reason)
-    return resolve_partitions(warehouse, as_dimension(declared), requested, allow=config.allow, files=config.files)
+    dimension = as_dimension(declared)
+    return resolve_partitions(warehouse, dimension, requested, allow=config.allow, files=config.files, run_id=run_id)
 
 
 def _log_selection(context: dg.AssetExecutionContext, table: str, selection: DeliverySelection) -> None:

@@ -11,7 +11,7 @@ import dagster as dg
 from scd_pipeline.components import load_metadata
 from scd_pipeline.components.dagster_internals import plan_materialization, recorded_partitions
 from scd_pipeline.components.failures import fix_in_dagster
-from scd_pipeline.components.partitions import delivery_partitions, partitions_name
+from scd_pipeline.components.partitions import add_partitions, delivery_partitions
 from scd_pipeline.declaration import DeclaredTable, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
@@ -113,14 +113,18 @@ def _in_recorded_order(context: dg.AssetExecutionContext, asset: dg.AssetKey, yi
 
 
 def not_materialized(
-    context: dg.AssetExecutionContext, table: str, stored: Mapping[str, BatchResult]
+    context: dg.AssetExecutionContext, table: DeclaredTable, stored: Mapping[str, BatchResult]
 ) -> dict[str | None, BatchResult | None]:
     """Return the stored deliveries whose partitions Dagster does not show as materialized in their latest revision.
 
-    Another program may have loaded a delivery, or a run may have been killed before it could record the partition.
+    Another program may have loaded a delivery, or a run may have been killed before it could record the partition. Of a
+    table without partitions these are all of them.
     """
-    context.instance.add_dynamic_partitions(partitions_name(table), sorted(stored))
-    statuses = context.instance.get_status_by_partition(dg.AssetKey(table), list(stored), delivery_partitions(table))
+    partitions = delivery_partitions(table)
+    if partitions is None:
+        return dict(stored.items())
+    add_partitions(context.instance, table, stored)
+    statuses = context.instance.get_status_by_partition(dg.AssetKey(table.name), list(stored), partitions)
     materialized = {key for key, status in (statuses or {}).items() if status and status.name == "MATERIALIZED"}
     return {key: batch for key, batch in stored.items() if batch.outcome == "accepted" or key not in materialized}
 
@@ -135,13 +139,16 @@ def record_rejected(
 ) -> None:
     """Let Dagster show the partitions of rejected deliveries as failed, each with the reason.
 
+    The observation of a delivery without a partition has its name all the same.
+
     Args:
         context: The context of the step, which is going to fail.
         rejected: The rejected deliveries by partition.
         planned: The partitions for which the run was launched. A run of all deliveries has planned none of theirs.
         file_versions: Time and size of each file that the load read, by partition.
     """
-    context.instance.add_dynamic_partitions(partitions_name(report.table), sorted(rejected))
+    add_partitions(context.instance, report.declared, rejected)
+    has_partitions = delivery_partitions(report.declared) is not None
     for key, batch in sorted(rejected.items()):
         fix = fix_in_dagster(batch, report.table)
         reason = {"outcome": batch.outcome, "code": batch.code, "problem": batch.problem, "fix": fix}
@@ -149,6 +156,6 @@ def record_rejected(
             reason[load_metadata.FILE] = file_versions[key]
         for suffix in report.suffixes:
             asset = dg.AssetKey(report.table + suffix)
-            if key not in planned or asset not in context.selected_asset_keys:
+            if has_partitions and (key not in planned or asset not in context.selected_asset_keys):
                 plan_materialization(context, asset, key)
             context.log_event(dg.AssetObservation(asset, partition=key, metadata=reason))

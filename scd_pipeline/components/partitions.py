@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import dagster as dg
 
 from scd_pipeline.components.load_window import LoadWindow, deadline_tags
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration import DeclaredTable, Dimension
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.operations.dagster_names import dagster_name
 
 
 def partitions_name(table: str) -> str:
-    """Return the name of the dynamic partitions definition of a dimension or a fact."""
+    """Return the name of the dynamic partitions definition of a table."""
     return f"{table}_deliveries"
 
 
-def delivery_partitions(table: str) -> dg.DynamicPartitionsDefinition:
-    """Return the partitions of a dimension or a fact; sensors and runs add the keys of new deliveries."""
-    return dg.DynamicPartitionsDefinition(name=partitions_name(table))
+def delivery_partitions(table: DeclaredTable) -> dg.DynamicPartitionsDefinition | None:
+    """Return the partitions of a table, one for each of its deliveries; sensors and runs add their keys.
+
+    None for a dimension whose sources are all stored tables: its deliveries follow from theirs, and each load brings it
+    up to date with them.
+    """
+    has_deliveries = as_dimension(table).has_own_deliveries
+    return dg.DynamicPartitionsDefinition(name=partitions_name(table.name)) if has_deliveries else None
+
+
+def partition_of_everything(table: DeclaredTable) -> str | None:
+    """Return the partition of a run that loads all deliveries; None for a table without partitions."""
+    return None if delivery_partitions(table) is None else EVERYTHING
+
+
+def add_requests(table: DeclaredTable, keys: Sequence[str]) -> list[dg.AddDynamicPartitionsRequest]:
+    """Return the request of a sensor to add partitions of a table, if there are any to add."""
+    definition = delivery_partitions(table)
+    return [] if definition is None or not keys else [definition.build_add_request(keys)]
+
+
+def add_partitions(instance: dg.DagsterInstance, table: DeclaredTable, keys: Collection[str]) -> None:
+    """Add partitions of a table; do nothing for a table without partitions."""
+    if delivery_partitions(table) is not None:
+        instance.add_dynamic_partitions(partitions_name(table.name), sorted(keys))
 
 
 def has_everything(partitions: Collection[str]) -> bool:
@@ -49,7 +72,8 @@ def load_schedule(
         end = window.end_after(tick) if window else None
         if window and end is None:
             return dg.SkipReason(f"{tick:%H:%M} is outside the load window, {window}")
-        context.instance.add_dynamic_partitions(partitions_name(dimension.name), [EVERYTHING])
-        return dg.RunRequest(partition_key=EVERYTHING, tags=deadline_tags(end) if end else {})
+        add_partitions(context.instance, dimension, [EVERYTHING])
+        partition = partition_of_everything(dimension)
+        return dg.RunRequest(partition_key=partition, tags=deadline_tags(end) if end else {})
 
     return load_everything

@@ -28,7 +28,7 @@ from scd_pipeline.components.maintenance import (
 from scd_pipeline.components.overdue import overdue_check, overdue_limits
 from scd_pipeline.components.partitions import load_schedule
 from scd_pipeline.components.scaffolder import DimensionScaffolder
-from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
+from scd_pipeline.components.sensors import partitions_sensor, refresh_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.components.timed_tables import timed_table_asset, timed_table_check, timed_table_sensor
 from scd_pipeline.declaration import Declarations, DeclaredTable, Dimension, Fact, TimedTable, read_declarations
@@ -46,11 +46,11 @@ _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
 class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     """Slowly changing dimensions, and the facts that store their surrogate keys, from their declarations.
 
-    For each dimension and fact: assets for change log, table and audit, which one step loads, with a job, a schedule
-    and an arrival sensor; asset checks and maintenance, each with a job and schedules. For all of them a status asset
-    with a job and a schedule. For each timed table an asset with its rows as of now, with a job and a sensor, and its
-    asset check, with a job and a schedule. Schedules and sensors are stopped by default, except for the sensor that
-    adds partitions.
+    For each dimension, fact and landing table: assets for change log, table and audit, which one step loads, with a
+    job, a schedule, and sensors that start runs after arrivals or after loads of the tables that it reads; asset checks
+    and maintenance, each with a job and schedules. For all of them a status asset with a job and a schedule. For each
+    timed table an asset with its rows as of now, with a job and a sensor, and its asset check, with a job and a
+    schedule. Schedules and sensors are stopped by default, except for the sensor that adds partitions.
     """
 
     declaration: str = Field(
@@ -76,7 +76,11 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     )
     load_cron: str = Field(default="0 5 * * *", description="Cron expression for loads of dimensions.")
     fact_cron: str = Field(
-        default="30 5 * * *", description="Cron expression for loads of facts; choose a time after `load_cron`."
+        default="30 5 * * *",
+        description=(
+            "Cron expression for loads of facts, and of dimensions that read landing tables or timed tables; choose a "
+            "time after `load_cron`."
+        ),
     )
     load_window: LoadWindow | None = Field(
         default=None,
@@ -250,8 +254,9 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             description=f"Runs the asset checks of {dimension.name} on its stored tables.",
         )
         maintenance = maintenance_job(table, facts)
+        cron = self.fact_cron if fact or dimension.stored_tables else self.load_cron
         schedules = [
-            load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone, self.load_window),
+            load_schedule(dimension, job, cron, self.timezone, self.load_window),
             self._schedule(f"check_{name}_schedule", check_job, self.check_cron),
             *maintenance_schedules(
                 dimension,
@@ -266,7 +271,9 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             archive = archive_job(table, facts)
             jobs.append(archive)
             schedules.append(self._schedule(f"{archive_op_name(table.name)}_schedule", archive, self.archive_cron))
-        sensors: list[Any] = [arrival_sensor(dimension, job)]
+        sensors: list[Any] = [arrival_sensor(dimension, job)] if dimension.has_own_deliveries else []
+        if dimension.stored_tables:
+            sensors.append(refresh_sensor(dimension, job))
         if dimension.has_windows:
             sensors.append(backfill_sensor(dimension))
         if fact:

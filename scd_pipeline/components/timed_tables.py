@@ -26,7 +26,7 @@ from scd_pipeline.deliveries.files import file_fingerprint
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
 from scd_pipeline.invariants.check_descriptions import STORED_ROWS_EQUAL_READ
-from scd_pipeline.operations.dagster_names import check_job_name, dagster_name, pool_name
+from scd_pipeline.operations.dagster_names import check_job_name, pool_name, refresh_sensor_name
 from scd_pipeline.queries import parse_statement_time
 from scd_pipeline.texts import pluralize
 from scd_pipeline.timed.append import append_statements
@@ -154,7 +154,7 @@ def timed_table_sensor(table: TimedTable, job: Any, *, clock: Callable[[], float
     """
 
     @dg.sensor(
-        name=f"{dagster_name(table.name)}_refresh",
+        name=refresh_sensor_name(table.name),
         job=job,
         minimum_interval_seconds=30,
         description=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
@@ -32,6 +32,10 @@ from scd_pipeline.declaration.table_properties import property_texts
 from scd_pipeline.declaration.tables import LOG_SUFFIX, closed_suffix, table_names
 from scd_pipeline.declaration.times import EARLIEST_TIME, NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, to_datetime
 from scd_pipeline.errors import DeclarationWarning
+
+if TYPE_CHECKING:
+    from scd_pipeline.declaration.landing_table import LandingTable
+    from scd_pipeline.declaration.timed_table import TimedTable
 
 HASH = "hash"
 """The only way to generate surrogate keys: each key follows from its version alone, in any order of the deliveries."""
@@ -390,6 +394,16 @@ class Dimension:
     def earliest_time(self) -> str:
         """The time, as ISO text, before which a change is a bad row (S26, S29)."""
         return self.begin.at if self.begin is not None and self.begin.at else EARLIEST_TIME
+
+    @property
+    def stored_tables(self) -> tuple[TimedTable | LandingTable, ...]:
+        """The timed tables and the landing tables that its sources read."""
+        return tuple(table for source in self.sources for table in source.stored_tables.values())
+
+    @property
+    def has_own_deliveries(self) -> bool:
+        """Whether one of its sources delivers: not if all of them are timed tables or landing tables."""
+        return any(not source.stored_tables for source in self.sources)
 
     @property
     def existence_source(self) -> Source:

@@ -50,6 +50,11 @@ def rekey_sensor_name(fact: str) -> str:
     return f"{dagster_name(fact)}_rekey"
 
 
+def refresh_sensor_name(table: str) -> str:
+    """Return the name of the sensor that brings a table up to date after those that it reads have changed."""
+    return f"{dagster_name(table)}_refresh"
+
+
 def automation_sensor_name(fact: str) -> str:
     """Return the name of the sensor that evaluates the automation condition of a fact."""
     return f"{dagster_name(fact)}_automation"

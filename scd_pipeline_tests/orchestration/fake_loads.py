@@ -12,7 +12,7 @@ import pytest
 
 from scd_pipeline.components import WarehouseResource, assets, load_checks, load_metadata, rejections
 from scd_pipeline.components import checks as asset_checks
-from scd_pipeline.components.partitions import delivery_partitions
+from scd_pipeline.components.partitions import partitions_name
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover_files
@@ -25,7 +25,7 @@ from scd_pipeline.operations.check import CheckResult
 _TABLE = "dim_customer"
 DAYS = ["2024-01-01", "2024-01-02", "2024-01-03"]
 """The days of the three deliveries of the fixture `customer`."""
-PARTITIONS = delivery_partitions(_TABLE)
+PARTITIONS = dg.DynamicPartitionsDefinition(name=partitions_name(_TABLE))
 
 
 class NoWarehouse(WarehouseResource):

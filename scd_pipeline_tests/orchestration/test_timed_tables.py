@@ -15,7 +15,6 @@ from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import table_assets
 from scd_pipeline.components.timed_tables import NEXT_STATEMENT, timed_table_asset, timed_table_sensor
 from scd_pipeline.declaration import Declarations
-from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline_tests.docs.blocks import ROOT
 from scd_pipeline_tests.orchestration.code_locations import definitions, warehouse_resource
 from scd_pipeline_tests.semantics.specification import requirement
@@ -218,12 +217,10 @@ def test_a_run_stores_the_rows_before_it_loads_their_history(
     assert deps == {"dim_doctor_changes": True, "dim_doctor": True, "dim_doctor_audit": True}
     statement = {"statement": "DELETE FROM doctors WHERE number = 11", "at": "2020-01-01", "by": "Ada"}
     with dg.DagsterInstance.ephemeral() as instance:
-        instance.add_dynamic_partitions("dim_doctor_deliveries", [EVERYTHING])
         result = dg.materialize(
             assets,
             resources={"warehouse": warehouse_resource(spark, str(warehouse))},
             instance=instance,
-            partition_key=EVERYTHING,
             run_config={"ops": {"doctors": {"config": statement}}},
         )
     assert result.success
