@@ -80,6 +80,7 @@ class Dim:
 
     `begin`: the fixed start and the limit of the first changes for which it applies. `begin_attr`: the attribute whose
     value is the start instead (S29). `row_entities`: whether an entity is a row, or a version of one (S37).
+    `whole_rows`: whether it is a row.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Dim:
     deleted_at: bool = False
     retire_guard: Guard = Guard()
     row_entities: bool = False
+    whole_rows: bool = False
 
     def of_type(self, *types: int) -> tuple[Attr, ...]:
         return tuple(attr for attr in self.attrs if attr.scd in types)
@@ -437,13 +439,18 @@ def retires(dim: Dim, batch: Batch) -> bool:
 
 
 def guard_rejects(dim: Dim, batch: Batch, accepted_batches: Sequence[Batch]) -> bool:
-    """S27: a snapshot may retire at most the declared share of the entities that its source has asserted to exist."""
+    """S27: a snapshot may retire at most the declared share of the entities that its source has asserted to exist.
+
+    S37: of a row that changes, a snapshot omits the former values and adds the new ones.
+    """
     if not retires(dim, batch) or batch.allow_guard:
         return False
     existing = asserted_in_source(dim, batch, accepted_batches)
-    retired = set(existing) - {row.key for row in batch.rows}
+    delivered = {row.key for row in batch.rows}
+    retired = len(set(existing) - delivered)
+    added = len(delivered - set(existing)) if dim.whole_rows else 0
     guard = dim.retire_guard
-    return len(existing) >= guard.at_least and len(retired) > guard.share * len(existing)
+    return len(existing) >= guard.at_least and retired - added > guard.share * len(existing)
 
 
 def asserted_in_source(dim: Dim, batch: Batch, accepted_batches: Sequence[Batch]) -> list[Key]:

@@ -133,6 +133,7 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
         deleted_at=dimension.deleted_at,
         retire_guard=o.Guard(guard.share, guard.at_least),
         row_entities=dimension.has_row_entities,
+        whole_rows=dimension.is_whole_row,
     )
 
 

@@ -88,6 +88,47 @@ def test_a_snapshot_closes_only_rows_of_its_scope() -> Case:
     )
 
 
+@rule("S37", "S27")
+@case
+def test_the_retire_guard_counts_omitted_rows_less_new_ones() -> Case:
+    """A quarter of 24 rows may be omitted without others in their place.
+
+    Delivery 2 changes 14 rows, delivery 3 lacks 7, and delivery 4 lacks the same 7 and adds one.
+    """
+    return Case(
+        READING,
+        snapshots(
+            """
+            | delivery | at         | day        | id     | name |
+            | 1        | 2024-01-01 | 2024-01-01 | 1..24  | a    |
+            | 2        | 2024-01-02 | 2024-01-01 | 1..10  | a    |
+            | 2        | 2024-01-02 | 2024-01-01 | 11..24 | b    |
+            | 3        | 2024-01-03 | 2024-01-01 | 1..10  | a    |
+            | 3        | 2024-01-03 | 2024-01-01 | 11..17 | b    |
+            | 4        | 2024-01-04 | 2024-01-01 | 1..10  | a    |
+            | 4        | 2024-01-04 | 2024-01-01 | 11..17 | b    |
+            | 4        | 2024-01-04 | 2024-01-01 | 25     | c    |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | id     | name | effective_from | effective_to |
+        | 1..10  | a    | 2024-01-01     | OPEN         |
+        | 11..24 | a    | 2024-01-01     | 2024-01-02   |
+        | 11..17 | b    | 2024-01-02     | OPEN         |
+        | 18..24 | b    | 2024-01-02     | 2024-01-04   |
+        | 25     | c    | 2024-01-04     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | code         |
+        | erp/snapshot/1/1 | accepted | ''           |
+        | erp/snapshot/2/1 | accepted | ''           |
+        | erp/snapshot/3/1 | rejected | RETIRE_GUARD |
+        | erp/snapshot/4/1 | accepted | ''           |
+        """,
+    )
+
+
 @rule("S37", "S14", "S19", "S34")
 @case
 def test_late_repeated_and_withdrawn_snapshots_leave_the_same_rows() -> Case:
