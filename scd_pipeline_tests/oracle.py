@@ -24,9 +24,14 @@ NO_TIME = "missing effective_at"
 TOO_EARLY = "before the beginning"
 TOO_LATE = "at or after the open end"
 OUTSIDE_SCOPE = "outside scope"
+NO_VALUE = "missing value"
 BY_ROW_ORDER = ("first_row", "last_row")
 UNORDERED = "UNORDERED_CHANGES"
 RETIRE_GUARD = "RETIRE_GUARD"
+EMPTY_SCOPE = "EMPTY_SCOPE"
+CONTROL_TOTALS = "CONTROL_TOTALS"
+UNKNOWN_MEMBER = "unknown member"
+INFERRED_MEMBER = "inferred member"
 
 
 class Unreadable(enum.Enum):
@@ -43,7 +48,8 @@ class Attr:
     """An attribute: its type (0, 1, 2, 3, 6), the one source that provides it, and its former names.
 
     `previous`: whether type 6 has the value of the version before, or "last_different_value" (S10).
-    `untracked`: which value a version has of its own (S7), in place of the latest one of all versions.
+    `untracked`: which value a version has of its own (S7), in place of the latest one of all versions. `required`:
+    whether a row without its value is bad, as one without the event time of a fact (S23).
     """
 
     name: str
@@ -52,11 +58,15 @@ class Attr:
     previous: bool | str = False
     former_names: tuple[str, ...] = ()
     untracked: str | None = None
+    required: bool = False
 
 
 @dataclass(frozen=True)
 class Src:
-    """A source: whether it decides existence, how its change feed is read (S30), and what resolves ties (S5)."""
+    """A source: whether it decides existence, how its change feed is read (S30), and what resolves ties (S5).
+
+    `empty_scope`: whether a snapshot without rows of a scope that it names empties it, or is rejected (S41).
+    """
 
     name: str
     decides: bool
@@ -64,6 +74,7 @@ class Src:
     feed_nulls: str = "value"
     feed_ties: str = "reject"
     snapshot_ties: str = "reject"
+    empty_scope: str = "delete"
 
 
 @dataclass(frozen=True)
@@ -137,7 +148,9 @@ class Batch:
     `declared` names the attribute columns that it delivers, by their names in the declaration at that time (None:
     the columns of its rows). `has_row_times`: the channel has a column with the time of each row. Without it the rows
     of a snapshot have the time `at`, and so do those of a feed, unless a row has a time nevertheless.
-    `scope_values` None with `scope_columns`: the distinct values in its rows. The oracle does not read `scenario`.
+    `scope_values` None with `scope_columns`: the distinct values in its rows. `allow`: the rules that it overrides
+    ("retire_guard", "control_totals"). `totals`: its control totals, `rows` and sums by column (S41). The oracle does
+    not read `scenario`.
     """
 
     source: str
@@ -151,7 +164,8 @@ class Batch:
     scope_values: tuple[Key, ...] | None = None
     withdrawn: bool = False
     reason: str | None = None
-    allow_guard: bool = False
+    allow: frozenset[str] = frozenset()
+    totals: Mapping[str, int] = field(default_factory=dict)
     declared: tuple[str, ...] | None = None
     scenario: int = 0
 
@@ -280,11 +294,14 @@ def scope_of(dim: Dim, batch: Batch) -> set[Key] | None:
     """Scope: None for everything, otherwise the declared values, or the distinct values in the batch."""
     if not batch.scope_columns:
         return None
-    if batch.scope_values is not None:
-        return set(batch.scope_values)
+    return delivered_scope(dim, batch) if batch.scope_values is None else set(batch.scope_values)
+
+
+def delivered_scope(dim: Dim, batch: Batch) -> set[Key]:
+    """Scope: the distinct values in the rows of a batch."""
     rows = [row for row in batch.rows if row.readable]
     if has_attribute_scope(dim, batch):  # a bad row provides no attribute
-        rows = [row for row in rows if not row.bad and time_fault(dim, row_time(batch, row)) is None]
+        rows = [row for row in rows if value_fault(dim, batch, row) is None]
     return {part for row in rows if (part := scope_part(dim, batch, row.key, provided(dim, batch, row))) is not None}
 
 
@@ -310,10 +327,21 @@ def row_fault(dim: Dim, batch: Batch, row: Row) -> str | None:
     """S26: why a row is quarantined; None for an accepted row."""
     if not row.readable:
         return UNREADABLE_KEY
+    outside = None if in_scope(dim, batch, row.key, provided(dim, batch, row)) else OUTSIDE_SCOPE
+    return value_fault(dim, batch, row) or outside
+
+
+def value_fault(dim: Dim, batch: Batch, row: Row) -> str | None:
+    """S23, S26: why a row with a readable key is quarantined, whatever the scope is."""
     if row.bad:
         return row.bad
-    outside = None if in_scope(dim, batch, row.key, provided(dim, batch, row)) else OUTSIDE_SCOPE
-    return time_fault(dim, row_time(batch, row)) or outside
+    return NO_VALUE if lacks_value(dim, batch, row) else time_fault(dim, row_time(batch, row))
+
+
+def lacks_value(dim: Dim, batch: Batch, row: Row) -> bool:
+    """S23, S26: whether an upsert has no value of a required attribute."""
+    values = provided(dim, batch, row)
+    return row.kind == "upsert" and any(attr.required and values.get(attr.name) is None for attr in dim.attrs)
 
 
 def provided(dim: Dim, batch: Batch, row: Row) -> dict[str, Any]:
@@ -398,7 +426,7 @@ def without_retries(batches: Iterable[Batch]) -> list[Batch]:
         first = batches_by_id.setdefault(batch.id, batch)
         if content(first) != content(batch):
             raise ValueError(f"{batch.id}: two contents under one revision; a change needs a higher revision")
-        batches_by_id[batch.id] = replace(first, allow_guard=first.allow_guard or batch.allow_guard)
+        batches_by_id[batch.id] = replace(first, allow=first.allow | batch.allow)
     return list(batches_by_id.values())
 
 
@@ -443,7 +471,7 @@ def guard_rejects(dim: Dim, batch: Batch, accepted_batches: Sequence[Batch]) -> 
 
     S37: of a row that changes, a snapshot omits the former values and adds the new ones.
     """
-    if not retires(dim, batch) or batch.allow_guard:
+    if not retires(dim, batch) or "retire_guard" in batch.allow:
         return False
     existing = asserted_in_source(dim, batch, accepted_batches)
     delivered = {row.key for row in batch.rows}
@@ -471,13 +499,45 @@ def _first_rejected(dim: Dim, batches: Sequence[Batch]) -> Batch | None:
     return next((batch for i, batch in enumerate(batches) if guard_rejects(dim, batch, batches[:i])), None)
 
 
+def has_empty_scope(dim: Dim, batch: Batch) -> bool:
+    """S41: whether a snapshot has no rows of a scope that it names, or of everything, and its source allows none."""
+    if batch.channel == "feed" or batch.withdrawn or dim.source(batch.source).empty_scope == "delete":
+        return False
+    if not batch.scope_columns:
+        return not batch.rows
+    return not set(batch.scope_values or ()) <= delivered_scope(dim, batch)
+
+
+def figure(dim: Dim, batch: Batch, name: str) -> int:
+    """S41: what a control total is compared with: the number of all rows, or the sum of a column of the good ones."""
+    if name == "rows":
+        return len(batch.rows)
+    good = [provided(dim, batch, row) for row in batch.rows if row_fault(dim, batch, row) is None]
+    return sum(values.get(name) or 0 for values in good)
+
+
+def has_other_totals(dim: Dim, batch: Batch) -> bool:
+    """S41: whether a batch differs from one of its control totals, and does not override the rule."""
+    differs = any(figure(dim, batch, name) != total for name, total in batch.totals.items())
+    return differs and "control_totals" not in batch.allow
+
+
+def content_rejection(dim: Dim, batch: Batch) -> str | None:
+    """S5, S41: the rule that the content of a batch breaks, whatever other batches there are."""
+    if has_empty_scope(dim, batch):
+        return EMPTY_SCOPE
+    if unordered_keys(dim, batch):
+        return UNORDERED
+    return CONTROL_TOTALS if has_other_totals(dim, batch) else None
+
+
 def accepted(dim: Dim, batches: Iterable[Batch]) -> tuple[list[Batch], dict[str, str]]:
-    """S5, S27, S34: the batches in effect, by position, and the rule that each rejected one breaks (by batch id).
+    """S5, S27, S34, S41: the batches in effect, by position, and the rule that each rejected one breaks (by batch id).
 
     A rejected revision is not accepted, so the next lower one is current. A withdrawn revision is in effect too.
     """
     candidates = without_retries(batches)
-    rejections = {batch.id: UNORDERED for batch in candidates if unordered_keys(dim, batch)}
+    rejections = {batch.id: rule for batch in candidates if (rule := content_rejection(dim, batch)) is not None}
     candidates = [batch for batch in candidates if batch.id not in rejections]
     while (rejected := _first_rejected(dim, current_revisions(candidates))) is not None:
         rejections[rejected.id] = RETIRE_GUARD
@@ -907,3 +967,110 @@ def entity_rows(dim: Dim, histories: Mapping[Key, Sequence[Moment]]) -> list[dic
     """The rows of entities, from their moments."""
     rows_of = windowed_rows if dim.has_windows else single_row
     return [row for key, history in histories.items() for row in rows_of(dim, key, history)]
+
+
+# --------------------------------------------------------------------------- facts
+
+
+@dataclass(frozen=True)
+class Role:
+    """A dimension with windows in a fact: the fact's columns of its business key.
+
+    `infers`: whether an entity without a version has an inferred member (S23).
+    """
+
+    name: str
+    dim: Dim
+    key: tuple[str, ...]
+    infers: bool = False
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact: how its rows are delivered, with the grain as key and all other columns as attributes, and its roles."""
+
+    rows: Dim
+    event_time: str
+    roles: tuple[Role, ...]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """S41: what a batch does to facts at one position: a row replaces a fact, a snapshot removes those it omits."""
+
+    position: Position
+    batch: Batch
+    row: Statement | None = None
+
+
+def fact_rows(fact: Fact, batches: Iterable[Batch], of_dimensions: Sequence[Batch]) -> list[dict[str, Any]]:
+    """S23, S24: the facts, with what each role references (`<role>_member`) in dimensions that have these batches."""
+    dims = {role.dim.name: role.dim for role in fact.roles}
+    versions = {name: rows_by_key(dim, of_dimensions) for name, dim in dims.items()}
+
+    def members(row: Mapping[str, Any]) -> dict[str, str]:
+        time = row[fact.event_time]
+        keys = [(role, tuple(row[column] for column in role.key)) for role in fact.roles]
+        return {
+            f"{role.name}_member": member(role, key, time, versions[role.dim.name].get(key, ())) for role, key in keys
+        }
+
+    return [row | members(row) for row in replayed_facts(fact.rows, batches)]
+
+
+def rows_by_key(dim: Dim, batches: Iterable[Batch]) -> dict[Key, list[dict[str, Any]]]:
+    """The rows of a dimension by their entity."""
+    rows: dict[Key, list[dict[str, Any]]] = {}
+    for row in oracle(dim, batches):
+        rows.setdefault(tuple(row[name] for name in dim.key), []).append(row)
+    return rows
+
+
+def replayed_facts(dim: Dim, batches: Iterable[Batch]) -> list[dict[str, Any]]:
+    """S14, S34, S41: what the rows of a fact are after the batches in effect, one position after the other."""
+    effects = [effect for batch in accepted(dim, batches)[0] for effect in fact_effects(dim, batch)]
+    facts: dict[Key, Mapping[str, Any]] = {}
+    for effect in sorted(effects, key=lambda effect: (effect.position, effect.row is not None)):
+        if effect.row is None:
+            facts = {key: values for key, values in facts.items() if not omits(dim, effect.batch, key, values)}
+        elif effect.row.kind == "delete":
+            facts.pop(effect.row.key, None)
+        else:
+            facts[effect.row.key] = effect.row.values
+    return [
+        dict(zip(dim.key, key, strict=True)) | {attr.name: values.get(attr.name) for attr in dim.attrs}
+        for key, values in facts.items()
+    ]
+
+
+def fact_effects(dim: Dim, batch: Batch) -> list[Effect]:
+    """S34, S41: the rows of a batch at their positions, and for a snapshot that it replaces its scope."""
+    if batch.withdrawn:
+        return []
+    rows = [merged(dim, batch, rows) for rows in changes(dim, batch).values()]
+    effects = [Effect(position(batch, row.time, row.sequence), batch, row) for row in rows]
+    return [*effects, Effect(batch.position, batch)] if retires(dim, batch) else effects
+
+
+def omits(dim: Dim, batch: Batch, key: Key, values: Mapping[str, Any]) -> bool:
+    """S26, S41: whether a snapshot has no row of a fact of its scope, not even a bad one."""
+    return key not in {row.key for row in batch.rows} and in_scope(dim, batch, key, values)
+
+
+def member(role: Role, key: Key, time: dt.datetime, versions: Sequence[Mapping[str, Any]]) -> str:
+    """S23: what a fact references: the version in force at its event time, the inferred member, or the unknown one.
+
+    An entity that has versions is not inferred at another time.
+    """
+    if None in key:
+        return UNKNOWN_MEMBER
+    for version in versions:
+        if version["effective_from"] <= time < version["effective_to"]:
+            return member_text(key, version["version"])
+    begin = role.dim.begin[0] if role.dim.begin else dt.datetime.min
+    return member_text(key, 0) if role.infers and not versions and time >= begin else UNKNOWN_MEMBER
+
+
+def member_text(key: Key, version: int) -> str:
+    """A version of an entity, or its inferred member, which has the number 0."""
+    return f"{key} {f'version {version}' if version else INFERRED_MEMBER}"

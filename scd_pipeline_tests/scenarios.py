@@ -1,7 +1,8 @@
-"""Small random scenarios of one dimension, with every kind of delivery that a pipeline gets.
+"""Small random scenarios of one dimension or fact, with every kind of delivery that a pipeline gets.
 
-A scenario is a declaration (one of six shapes), four to eight batches and the order in which they arrive. The
-same generator runs on a seed (`random_scenario(7)`) and under Hypothesis (`drawn_scenarios()`), where examples shrink.
+A scenario is a declaration (a shape), four to eight batches and the order in which they arrive. That of a fact has
+another scenario: that of the dimension that its rows reference. The same generator runs on a seed
+(`random_scenario(7)`) and under Hypothesis (`drawn_scenarios()`), where examples shrink.
 
 Many scenarios of one shape can share a load. The first key column is `scenario`, every snapshot is scoped by it,
 and the delivery names of two scenarios differ: they contain the number of the scenario in such a way that their
@@ -34,7 +35,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -82,6 +83,8 @@ class Shape:
 
     `optional`: the attributes that a delivery may lack. A partial feed may lack any. `has_events`: a row of a feed is
     an event with a before-image, which the condition `rows` excludes, and its sequence is that of two columns.
+    `pools`: the values of attributes whose values are not those of their type. `fact`: the fact whose rows these are;
+    `upstream`: the shape of the dimension that it references.
     """
 
     name: str
@@ -91,10 +94,17 @@ class Shape:
     channels: tuple[Channel, ...]
     optional: frozenset[str] = frozenset()
     has_events: bool = False
+    pools: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    fact: o.Fact | None = None
+    upstream: Shape | None = None
 
     @property
     def redeclared(self) -> bool:
         return self.first != self.final
+
+    def pool(self, name: str) -> tuple[Any, ...]:
+        """The values of an attribute, those that are drawn more often first."""
+        return self.pools.get(name) or POOLS[self.types.attributes[name]]
 
 
 def _attr(name: str, scd: int, kind: str, source: str, **more: Any) -> tuple[Attr, str]:
@@ -109,10 +119,11 @@ def _shape(
     channels: tuple[Channel, ...],
     added: Collection[str] = (),
     optional: Collection[str] = (),
+    table: str = "dim",
     **options: Any,
 ) -> Shape:
     """A shape whose first declaration lacks the added attributes and uses the former names."""
-    final = Dim(f"dim_{name}", tuple(key), tuple(attr for attr, _ in attrs), sources, **options)
+    final = Dim(f"{table}_{name}", tuple(key), tuple(attr for attr, _ in attrs), sources, **options)
     old = (replace(a, name=(*a.former_names, a.name)[0], former_names=()) for a in final.attrs if a.name not in added)
     types = {column: kind for attr, kind in attrs for column in (attr.name, *attr.former_names)}
     first = replace(final, attrs=tuple(old))
@@ -262,9 +273,80 @@ SHOPPER = replace(
 )
 """A shape whose entities move from one scope to another, and whose feeds have events."""
 
+EVENT_TIMES = (
+    START,
+    START + DAY,
+    START + 5 * DAY,
+    START + DAY - dt.timedelta(microseconds=1),
+    START + 8 * DAY,
+    dt.datetime(2022, 12, 31),
+)
+"""The event times of facts: at the times of changes, between them, and before the beginning of histories."""
+
+
+def _fact(
+    name: str,
+    key: dict[str, str],
+    columns: dict[str, str],
+    upstream: Shape,
+    roles: tuple[o.Role, ...],
+    source: Src,
+    scope: tuple[str, ...],
+    pools: dict[str, tuple[Any, ...]],
+) -> Shape:
+    """The shape of a fact that is delivered by snapshots of a scope, and by a feed with deletes."""
+    attrs = tuple(_attr(column, 1, kind, source.name, required=column == "sold_at") for column, kind in columns.items())
+    channels = (Channel(source.name, "snapshot", scope=scope), Channel(source.name, "feed"))
+    shape = _shape(name, key, (source,), attrs, channels, table="fct", deleted_rows="remove")
+    fact = o.Fact(shape.final, "sold_at", roles)
+    return replace(shape, pools={"sold_at": EVENT_TIMES, **pools}, fact=fact, upstream=upstream)
+
+
+SALE = _fact(
+    "sale",
+    {"scenario": "bigint", "id": "int"},
+    {"sold_at": "timestamp", "shop": "string", "player_id": "string", "partner_id": "string", "coins": "int"},
+    PLAYER,
+    (
+        o.Role("player", PLAYER.final, ("scenario", "player_id"), infers=True),
+        o.Role("partner", PLAYER.final, ("scenario", "partner_id")),
+    ),
+    Src("till", True),
+    SCOPED_BY_SHOP,
+    {"player_id": ("k1", "k2", "k5", "k7", "zz"), "partner_id": ("k1", "k3", "k7", "zz")},
+)
+"""A fact whose rows move from one scope to another; a scope that is named and has no rows is emptied."""
+
+RENT = _fact(
+    "rent",
+    {"scenario": "bigint", "region": "string", "id": "int"},
+    {"sold_at": "timestamp", "store_id": "int", "coins": "int"},
+    STORE,
+    (o.Role("store", STORE.final, ("scenario", "region", "store_id"), infers=True),),
+    Src("lease", True, feed_ties="delete_wins", empty_scope="reject"),
+    SCOPED_BY_REGION,
+    {"store_id": (1, 2, 4, 9)},
+)
+"""A fact whose scope is a column of the grain; a scope that is named and has no rows rejects the delivery."""
+
+PURCHASE = _fact(
+    "purchase",
+    {"scenario": "bigint", "id": "string"},
+    {"sold_at": "timestamp", "buyer": "string", "coins": "int"},
+    CUSTOMER,
+    (o.Role("buyer", CUSTOMER.final, ("scenario", "buyer")),),
+    Src("web", True, snapshot_ties="last_row", empty_scope="reject"),
+    SCOPED_BY_SCENARIO,
+    {"buyer": ("k1", "k2", "k6", "zz")},
+)
+"""A fact whose snapshots have all of its rows."""
+
 SHAPES = (CUSTOMER, STORE, PLAYER, COUNTRY, PARTNER, MACHINE)
-COMPARED_SHAPES = (*SHAPES, SHOPPER)
-"""The shapes that are compared with the oracle. `SHOPPER` has few features, whose shares it would reduce."""
+DIMENSION_SHAPES = (*SHAPES, SHOPPER)
+"""The dimensions that are compared with the oracle. `SHOPPER` has few features, whose shares it would reduce."""
+
+FACT_SHAPES = (SALE, RENT, PURCHASE)
+COMPARED_SHAPES = (*DIMENSION_SHAPES, *FACT_SHAPES)
 
 
 def with_deleted_versions(shape: Shape) -> Shape:
@@ -299,7 +381,8 @@ class Scenario:
 
     `batches` are ordered by position. `phases` are their indexes in the order of delivery, including retries:
     first those delivered under the first declaration, then those under the final one. `one_load`: what the retire
-    guard rejects depends on the existing entities (S27), so one load has to ingest all batches.
+    guard rejects depends on the existing entities (S27), so one load has to ingest all batches. `upstream`: for a fact,
+    the scenario of the dimension that its rows reference.
     """
 
     number: int
@@ -307,6 +390,7 @@ class Scenario:
     batches: tuple[Batch, ...]
     phases: tuple[tuple[int, ...], tuple[int, ...]]
     one_load: bool = False
+    upstream: Scenario | None = None
 
     @property
     def dim(self) -> Dim:
@@ -416,6 +500,8 @@ LATER_SWITCHES: dict[str, float] = {
     "cut_short": 0.6,
     "late_row": 0.6,
     "ties": 0.7,
+    "no_event_time": 0.3,
+    "totals": 0.8,
 }
 
 
@@ -457,16 +543,16 @@ class Draft:
         # So that (2, 13) of a scenario and (21, 3) of another have the same digits.
         return [(self.number, i if (i + self.number) % 2 == 0 else 10 + i) for i in ids]
 
-    def value(self, kind: str) -> Any:
-        if self.on("nulls") and self.rng.random() < 0.25:
+    def value(self, attr: Attr) -> Any:
+        if self.on("nulls") and not attr.required and self.rng.random() < 0.25:
             return None
-        return self.rng.choice(POOLS[kind][:3] if self.rng.random() < 0.6 else POOLS[kind])
+        pool = self.shape.pool(attr.name)
+        return self.rng.choice(pool[:3] if self.rng.random() < 0.6 else pool)
 
     def _values(self, before: Mapping[str, Any], share: float = 0.4) -> dict[str, Any]:
         """New values for some of the attributes, the values before for the others."""
-        kinds = self.shape.types.attributes
         stay = {a.name for a in self.shape.final.attrs if a.name in before and self.rng.random() > share}
-        return {a.name: before[a.name] if a.name in stay else self.value(kinds[a.name]) for a in self.shape.final.attrs}
+        return {a.name: before[a.name] if a.name in stay else self.value(a) for a in self.shape.final.attrs}
 
     def good(self, batch: Batch) -> list[Row]:
         return _good(self.shape.final, batch)
@@ -546,8 +632,8 @@ def _with_snapshot_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) 
     rows = tuple(row for key in present for row in _snapshot_rows(draft, batch, key, columns))
     if is_by_shop:
         rows = tuple(_in_a_shop(draft, row, columns["shop"], scope) for row in rows)
-    allow = draft.guarded and draft.rng.random() < 0.5
-    return replace(batch, rows=rows, scope_values=scope, allow_guard=allow)
+    allow = {"retire_guard"} if draft.guarded and draft.rng.random() < 0.5 else ()
+    return replace(batch, rows=rows, scope_values=scope, allow=frozenset(allow))
 
 
 def _in_a_shop(draft: Draft, row: Row, column: str, scope: tuple[Key, ...] | None) -> Row:
@@ -764,7 +850,7 @@ def contradict(draft: Draft, batch: Batch) -> Batch | None:
     if batch.channel == "feed" and draft.rng.random() < 0.4:
         return _replaced(batch, row, row, replace(row, kind="delete", values={}))
     name = draft.rng.choice(_provided(row))
-    pool = POOLS[draft.shape.types.attributes[name]]
+    pool = draft.shape.pool(name)
     other = next(value for value in pool if o.canon(value) != o.canon(row.values[name]))
     return _replaced(batch, row, row, replace(row, values={**row.values, name: other}))
 
@@ -782,6 +868,36 @@ ROW_TWISTS: dict[str, Twist] = {
     "ties": tie,
 }
 GUARD_TWISTS = (spoil_value, spoil_twin, repeat_row, stray)
+
+
+def drop_event_time(draft: Draft, batch: Batch) -> Batch | None:
+    """S23: a row of a fact without its event time."""
+    rows = draft.good(batch)
+    if not rows:
+        return None
+    row = draft.rng.choice(rows)
+    return _replaced(batch, row, replace(row, values={**row.values, "sold_at": None}))
+
+
+def with_totals(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S41: some deliveries declare control totals, some of which differ; equal contents have equal totals."""
+    drawn: dict[Any, tuple[dict[str, int], frozenset[str]]] = {}
+    result = []
+    for batch in batches:
+        totals, allow = drawn.setdefault((batch.run_id, repr(o.content(batch))), _drawn_totals(draft, batch))
+        result.append(replace(batch, totals=totals, allow=batch.allow | allow))
+    return result
+
+
+def _drawn_totals(draft: Draft, batch: Batch) -> tuple[dict[str, int], frozenset[str]]:
+    """The control totals of a delivery, if it has any, and whether it overrides the rule."""
+    names = draft.rng.choice(((), ("rows",), ("coins",), ("rows", "coins")))
+    if batch.withdrawn or not names:
+        return {}, frozenset()
+    totals = {name: o.figure(draft.shape.final, batch, name) for name in names}
+    if draft.rng.random() < 0.4:
+        totals[draft.rng.choice(names)] += draft.rng.choice((-1, 1, 10))
+    return totals, frozenset({"control_totals"} if draft.rng.random() < 0.3 else ())
 
 
 def twisted(draft: Draft, batches: list[Batch], twist: Twist) -> list[Batch]:
@@ -837,7 +953,7 @@ def replace_second_snapshot(draft: Draft, batches: list[Batch]) -> list[Batch]:
     for number, batch in enumerate(_guarded(batches)):
         own = draft.keys[8:] if number == 1 else draft.keys[:22]
         rows = tuple(row for row in batch.rows if row.key in own)
-        changed = replace(batch, rows=rows, allow_guard=False)
+        changed = replace(batch, rows=rows, allow=frozenset())
         batches = [changed if other is batch else other for other in batches]
     return batches
 
@@ -845,7 +961,7 @@ def replace_second_snapshot(draft: Draft, batches: list[Batch]) -> list[Batch]:
 def cut_short(draft: Draft, batches: list[Batch]) -> list[Batch]:
     """S27, S34: a higher revision of a snapshot lacks most of its rows; as it is rejected, the lower one is current."""
     lower = draft.rng.choice(_guarded(batches)[1:])
-    higher = replace(lower, revision=2, rows=lower.rows[:1], allow_guard=False)
+    higher = replace(lower, revision=2, rows=lower.rows[:1], allow=frozenset())
     draft.phase[higher.id] = draft.phase[lower.id]
     return [*batches, higher]
 
@@ -897,8 +1013,12 @@ def build(rng: random.Random, shape: Shape, number: int, switches: Collection[st
     draft = Draft(rng, shape, number, switches)
     batches = [draft_batch(draft, i, channel) for i, channel in enumerate(drawn_channels(draft))]
     batches = _with_guard_twists(draft, batches) if draft.guarded else _with_twists(draft, batches)
+    if shape.fact:
+        batches = _with_fact_twists(draft, batches)
     batches.sort(key=lambda batch: batch.position)
-    return Scenario(number, shape, tuple(batches), _phases(draft, batches), draft.guarded)
+    phases = _phases(draft, batches)
+    upstream = build(rng, shape.upstream, number, switches) if shape.upstream else None
+    return Scenario(number, shape, tuple(batches), phases, draft.guarded, upstream)
 
 
 def drawn_channels(draft: Draft) -> list[Channel]:
@@ -927,6 +1047,12 @@ def _with_guard_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
     for twist in GUARD_TWISTS if draft.on("guard_twists") else ():
         batches = twisted(draft, batches, twist)
     return cut_short(draft, batches) if draft.on("cut_short") else batches
+
+
+def _with_fact_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    if draft.on("no_event_time"):
+        batches = twisted(draft, batches, drop_event_time)
+    return with_totals(draft, batches) if draft.on("totals") else batches
 
 
 def share_name(draft: Draft, batches: list[Batch]) -> list[Batch]:
@@ -993,7 +1119,7 @@ def drawn_scenarios(
 
 
 def smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """The scenario without one batch, without one entity, or without one row."""
+    """The scenario without one batch, without one entity, or without one row, of its dimension too."""
     for i in range(len(scenario.batches)):
         yield _without_batch(scenario, i)
     for key in dict.fromkeys(row.key for batch in scenario.batches for row in batch.rows):
@@ -1003,6 +1129,8 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
             yield _with_rows(
                 scenario, lambda other, row, batch=batch, i=i: other is not batch or row is not batch.rows[i]
             )
+    if scenario.upstream is not None:
+        yield from (replace(scenario, upstream=less) for less in smaller(scenario.upstream))
 
 
 def _without_batch(scenario: Scenario, index: int) -> Scenario:
@@ -1063,6 +1191,17 @@ class Seen:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         return o.entity_rows(self.dim, self.entities)
+
+    @cached_property
+    def facts(self) -> list[dict[str, Any]]:
+        """The rows of a fact with the members that they reference; none for a dimension."""
+        fact, upstream = self.scenario.shape.fact, self.scenario.upstream
+        return o.fact_rows(fact, self.scenario.batches, upstream.batches) if fact and upstream else []
+
+    def references(self, text: str) -> bool:
+        """Whether a fact references a member whose name contains a text."""
+        members = [value for row in self.facts for name, value in row.items() if name.endswith("_member")]
+        return any(text in each for each in members)
 
     @cached_property
     def faults(self) -> set[str]:
@@ -1158,16 +1297,35 @@ class Look:
     @property
     def overrides_guard(self) -> bool:
         before = self.seen.batches_in_effect[: self.seen.batches_in_effect.index(self.batch)]
-        guarded = replace(self.batch, allow_guard=False)
-        return self.batch.allow_guard and o.guard_rejects(self.seen.dim, guarded, before)
+        guarded = replace(self.batch, allow=self.batch.allow - {"retire_guard"})
+        return guarded != self.batch and o.guard_rejects(self.seen.dim, guarded, before)
 
     @property
     def is_just_accepted_by_guard(self) -> bool:
         """Whether it omits a quarter of 24 entities."""
         return self.seen.scenario.one_load and self.snapshot and len(self.batch.rows) == 18
 
+    @property
+    def has_other_totals(self) -> bool:
+        """Whether it differs from its control totals, and was accepted nevertheless."""
+        return o.has_other_totals(self.seen.dim, replace(self.batch, allow=frozenset()))
+
+    @property
+    def empties_a_scope(self) -> bool:
+        """Whether it names a scope of which it has no rows."""
+        named = set(self.batch.scope_values or ())
+        return self.snapshot and bool(named - o.delivered_scope(self.seen.dim, self.batch))
+
     def delivers(self, names: Iterable[str]) -> bool:
         return any(name in (self.batch.declared or ()) for name in names)
+
+
+def _moves(seen: Seen) -> bool:
+    """Whether a row moves from one scope to another."""
+    shops: dict[Key, set[Any]] = {}
+    for statement in seen.statements:
+        shops.setdefault(statement.key, set()).update(v for n, v in statement.values.items() if n == "shop")
+    return any(len(each) > 1 for each in shops.values())
 
 
 def _returns(history: list[o.Moment]) -> bool:
@@ -1321,19 +1479,37 @@ SCENARIO_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "empty text": lambda seen: "" in seen.values("string"),
 }
 
+FACT_BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
+    "control totals": lambda x: bool(x.batch.totals),
+    "overrides control totals": lambda x: x.has_other_totals,
+    "empties a named scope": lambda x: x.empties_a_scope,
+}
+
+FACT_FEATURES: dict[str, Callable[[Seen], bool]] = {
+    "rejected by control totals": lambda seen: o.CONTROL_TOTALS in seen.accepted_and_rejected[1].values(),
+    "rejected as a scope is empty": lambda seen: o.EMPTY_SCOPE in seen.accepted_and_rejected[1].values(),
+    "no event time": lambda seen: o.NO_VALUE in seen.faults,
+    "moved fact": _moves,
+    "version referenced": lambda seen: seen.references("version"),
+    "inferred member referenced": lambda seen: seen.references(o.INFERRED_MEMBER),
+    "unknown member referenced": lambda seen: seen.references(o.UNKNOWN_MEMBER),
+}
+
 FEATURES = (*SCENARIO_FEATURES, *BATCH_FEATURES)
+FEATURES_OF_FACTS = (*FACT_FEATURES, *FACT_BATCH_FEATURES)
 
 
-def features(scenario: Scenario) -> set[str]:
-    """The names of FEATURES that occur in a scenario, in its batches in effect or in their results."""
+def features(scenario: Scenario, names: Collection[str] = FEATURES) -> set[str]:
+    """Those of some features that occur in a scenario, in its batches in effect or in their results."""
     seen = Seen(scenario)
     looks = [Look(seen, batch) for batch in seen.batches_in_effect]
-    names = {name for name, occurs in SCENARIO_FEATURES.items() if occurs(seen)}
-    return names | {name for name, occurs in BATCH_FEATURES.items() if any(map(occurs, looks))}
+    of_scenarios, of_batches = SCENARIO_FEATURES | FACT_FEATURES, BATCH_FEATURES | FACT_BATCH_FEATURES
+    occurring = {name for name, occurs in of_scenarios.items() if name in names and occurs(seen)}
+    return occurring | {name for name, occurs in of_batches.items() if name in names and any(map(occurs, looks))}
 
 
-def feature_report(scenarios: Iterable[Scenario]) -> dict[str, float]:
-    """The share of the scenarios in which each feature occurs, rarest first."""
-    occurring = [features(scenario) for scenario in scenarios]
-    shares = {name: sum(name in names for names in occurring) / max(1, len(occurring)) for name in FEATURES}
+def feature_report(scenarios: Iterable[Scenario], names: Collection[str] = FEATURES) -> dict[str, float]:
+    """The share of the scenarios in which each of some features occurs, rarest first."""
+    occurring = [features(scenario, names) for scenario in scenarios]
+    shares = {name: sum(name in each for each in occurring) / max(1, len(occurring)) for name in names}
     return dict(sorted(shares.items(), key=lambda item: item[1]))

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Fact, Feed, Role, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.scenarios import Shape, physical_columns, rows_as_records
@@ -25,6 +25,24 @@ ARROW = {
 EVENT_SEQUENCE = ("file", "pos")
 BEFORE = "B"
 """The `op` of the row before a change."""
+
+
+def fact_declaration(shape: Shape, fact: o.Fact) -> Fact:
+    """The oracle's fact as the engine declares it."""
+    assert shape.upstream is not None
+    types, keys = shape.types.attributes, {column for role in fact.roles for column in role.key}
+    roles = {
+        role.name: Role(declaration(shape.upstream, role.dim), role.key, "infer" if role.infers else "reserved")
+        for role in fact.roles
+    }
+    return Fact(
+        fact.rows.name,
+        dict(shape.types.key),
+        fact.event_time,
+        roles,
+        _source(shape, fact.rows.sources[0], several=False),
+        {name: kind for name, kind in types.items() if name not in (fact.event_time, *keys)},
+    )
 
 
 def declaration(shape: Shape, dim: o.Dim) -> Dimension:
@@ -71,6 +89,7 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
             effective_at="updated_at" if timed else None,
             sequence="seq" if timed else None,
             ties=source.snapshot_ties,  # type: ignore[arg-type]
+            empty_scope=source.empty_scope,  # type: ignore[arg-type]
         )
     if "feed" in channels:
         feed = Feed(
@@ -107,7 +126,8 @@ def delivery(batch: o.Batch, shape: Shape, folder: Path) -> Delivery:
         path=None if batch.withdrawn else str(path),
         scope=batch.scope_values if batch.scope_columns else None,
         reason=batch.reason,
-        allow=frozenset({"retire_guard"} if batch.allow_guard else ()),
+        allow=batch.allow,
+        totals=batch.totals or None,
         withdrawn=batch.withdrawn,
     )
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -17,8 +17,11 @@ from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.oracle import Batch, Dim
 from scd_pipeline_tests.scenarios import (
     CUSTOMER,
+    FACT_SHAPES,
+    FEATURES_OF_FACTS,
     SHAPES,
     Scenario,
+    Shape,
     drawn_scenarios,
     feature_report,
     features,
@@ -34,6 +37,7 @@ from scd_pipeline_tests.scenarios import (
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+every_fact = pytest.mark.parametrize("shape", FACT_SHAPES, ids=lambda shape: shape.name)
 
 
 def _shuffled(scenario: Scenario, rng: random.Random) -> list[Batch]:
@@ -58,6 +62,11 @@ def _scenarios() -> tuple[Scenario, ...]:
     return tuple(map(random_scenario, range(400)))
 
 
+def _facts(shape: Shape) -> list[Scenario]:
+    """Scenarios of a fact."""
+    return [random_scenario(seed, shape=shape) for seed in range(40)]
+
+
 def _sample() -> tuple[Scenario, ...]:
     """A quarter of the scenarios."""
     return _scenarios()[::4]
@@ -76,6 +85,18 @@ def test_every_feature_occurs() -> None:
     """Each in at least 5 % of the scenarios."""
     rare = {name: share for name, share in feature_report(_scenarios()).items() if share < 0.05}
     assert not rare
+
+
+@every_fact
+def test_every_feature_of_facts_occurs(shape: Shape) -> None:
+    """Each in at least 5 % of the scenarios of a fact, as far as its shape has it."""
+    absent = {
+        "sale": {"rejected as a scope is empty"},
+        "rent": {"empties a named scope", "moved fact"},
+        "purchase": {"empties a named scope", "moved fact", "inferred member referenced"},
+    }
+    shares = feature_report(_facts(shape), FEATURES_OF_FACTS)
+    assert {name for name, share in shares.items() if share < 0.05} == absent[shape.name]
 
 
 def test_scenarios_are_small() -> None:
@@ -314,3 +335,47 @@ def test_rows_name_the_batch_that_opened_them() -> None:
             batch = accepted[row["load_run_id"]]
             assert row["change_source"] == batch.source
             assert row["change_reason"] in {r.reason for r in batch.rows} | {batch.reason, "source_load"}
+
+
+# ------------------------------------------------------------------------- facts
+
+
+def _fact_rows(scenario: Scenario, batches: Sequence[Batch], of_dimension: Sequence[Batch]) -> list[dict[str, Any]]:
+    assert scenario.shape.fact is not None
+    return o.fact_rows(scenario.shape.fact, batches, of_dimension)
+
+
+@every_fact
+def test_facts_converge(shape: Shape) -> None:
+    """S14, S24: any order and any duplicates of their deliveries, and those of their dimension, give the same facts."""
+    rng = random.Random(shape.name)
+    for scenario in _facts(shape)[::4]:
+        assert scenario.upstream is not None
+        expected = _fact_rows(scenario, scenario.batches, scenario.upstream.batches)
+        shuffled = _shuffled(scenario, rng), _shuffled(scenario.upstream, rng)
+        assert_same_rows(expected, _fact_rows(scenario, *shuffled))
+
+
+@every_fact
+def test_facts_are_the_latest_values_of_entities(shape: Shape) -> None:
+    """S41: replayed delivery by delivery, they are the rows of a dimension of type 1 without deleted entities."""
+    names = (*shape.final.key, *(attr.name for attr in shape.final.attrs))
+    for scenario in _facts(shape):
+        replayed = o.replayed_facts(scenario.dim, scenario.batches)
+        assert_same_rows([{name: row[name] for name in names} for row in _rows(scenario)], replayed, names)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(FACT_SHAPES).flatmap(drawn_scenarios))
+def test_drawn_facts_reference_members_of_their_dimension(scenario: Scenario) -> None:
+    """S23: a version of the scenario's dimension that is in force, an inferred member, or the unknown one."""
+    assert scenario.upstream is not None
+    dim = scenario.upstream.dim
+    versions = {o.member_text(tuple(row[n] for n in dim.key), row["version"]) for row in _rows(scenario.upstream)}
+    members = {
+        value
+        for row in _fact_rows(scenario, scenario.batches, scenario.upstream.batches)
+        for name, value in row.items()
+        if name.endswith("_member")
+    }
+    assert all(each in versions or each.endswith((o.INFERRED_MEMBER, o.UNKNOWN_MEMBER)) for each in members)

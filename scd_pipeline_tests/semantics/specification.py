@@ -150,7 +150,15 @@ def _attr(dimension: Dimension, attribute: Attribute) -> o.Attr:
 
 def _src(source: Source, decides: bool) -> o.Src:
     feed, snapshot = source.feed or Feed(), source.snapshot or Snapshot()
-    return o.Src(source.name, decides, feed.updates, feed.nulls, feed.ties, snapshot.ties)
+    return o.Src(
+        source.name,
+        decides,
+        feed.updates,
+        feed.nulls,
+        feed.ties,
+        snapshot.ties,
+        snapshot.empty_scope or "delete",
+    )
 
 
 def _naive(moment: dt.datetime) -> dt.datetime:
@@ -361,7 +369,7 @@ def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
         scope_values=_scope_values(batch, dimension, scope),
         withdrawn=batch.withdrawn,
         reason=batch.reason,
-        allow_guard="retire_guard" in batch.allow,
+        allow=batch.allow,
         declared=tuple(a.name for a in attributes),
     )
 
