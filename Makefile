@@ -85,7 +85,7 @@ test-all: lint ## Lint, then all tests over Spark Connect, and the engine's embe
 	SCD_TEST_SPARK=embedded SCD_TEST_WRITES=merge $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
 
 .PHONY: soak
-soak: setup ## Compare 1,008 random scenarios on Spark with the oracle, in parts: run it until it reports that all are done
+soak: setup ## Compare 1,680 random scenarios on Spark with the oracle, in parts: run it until it reports that all are done
 	$(PY) -m scd_pipeline_tests.generative.soak $(ARGS)
 
 .PHONY: mutants

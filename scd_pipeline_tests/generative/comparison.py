@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from scd_pipeline.columns import BATCH, EFFECTIVE_FROM, KIND
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.columns import BATCH, EFFECTIVE_FROM, KIND, VERSION
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse
 from scd_pipeline_tests.scenarios import Scenario
@@ -22,20 +23,30 @@ EVERYWHERE = 0
 
 @dataclass(frozen=True)
 class Expected:
-    """The oracle's results of a scenario: rows, batches in effect, their bad rows, and the rules that reject others."""
+    """The oracle's results of a scenario: rows, batches in effect, their bad rows, and the rules that reject others.
+
+    For a fact also its rows with the members that they reference, and the results of its dimension.
+    """
 
     scenario: Scenario
     rows: Sequence[Record]
     in_effect: frozenset[str]
     bad: BadRows
     rejections: Mapping[str, str]
+    facts: Sequence[Record] = ()
+    upstream: Expected | None = None
 
     @staticmethod
     def from_oracle(scenario: Scenario) -> Expected:
         batches, rejections = o.accepted(scenario.dim, scenario.batches)
         bad = Counter((batch, key) for batch, key, _ in o.quarantine(scenario.dim, scenario.batches))
         ids = frozenset(batch.id for batch in batches)
-        return Expected(scenario, o.oracle(scenario.dim, scenario.batches), ids, bad, rejections)
+        result = Expected(scenario, o.oracle(scenario.dim, scenario.batches), ids, bad, rejections)
+        fact, upstream = scenario.shape.fact, scenario.upstream
+        if fact is None or upstream is None:
+            return result
+        facts = o.fact_rows(fact, scenario.batches, upstream.batches)
+        return replace(result, facts=facts, upstream=Expected.from_oracle(upstream))
 
 
 def expected(scenarios: Iterable[Scenario]) -> list[Expected]:
@@ -67,11 +78,48 @@ def _differences(opened: ScenarioWarehouse, expectations: Sequence[Expected]) ->
     owner = {batch.id: expectation for expectation in expectations for batch in expectation.scenario.batches}
     yield from _rejections(opened, owner)
     yield from _repeats(opened, owner)
+    if opened.upstream is not None:
+        yield from _differences(opened.upstream, [each.upstream for each in expectations if each.upstream])
+        yield from _fact_differences(opened, opened.upstream, rows, expectations)
+
+
+def _fact_differences(
+    opened: ScenarioWarehouse, upstream: ScenarioWarehouse, rows: Sequence[Record], expectations: Sequence[Expected]
+) -> Iterator[tuple[int, str]]:
+    """S23, S24, S41: compare the facts and the members that they reference; an inferred member has no versions."""
+    assert isinstance(opened.table, Fact)
+    dimension, versions = upstream.dimension, upstream.rows()
+    members = {row[dimension.surrogate_key]: _member(row, dimension) for row in (*versions, *upstream.members())}
+    facts: dict[int, list[Record]] = {}
+    for row in rows:
+        referenced = {f"{role}_member": members.get(row[key]) for role, key, _ in opened.table.keyed_roles}
+        facts.setdefault(row["scenario"], []).append(row | referenced)
+    for expectation in expectations:
+        names = list(next(iter(expectation.facts), {}))
+        yield (
+            expectation.scenario.number,
+            same_rows(expectation.facts, facts.get(expectation.scenario.number, []), names),
+        )
+    with_versions = {_business_key(row, dimension) for row in versions}
+    for row in upstream.members():
+        if _business_key(row, dimension) in with_versions:
+            yield row["scenario"], f"an inferred member of an entity that has versions: {_business_key(row, dimension)}"
+
+
+def _business_key(row: Record, dimension: Dimension) -> o.Key:
+    return tuple(row[name] for name in dimension.key_names)
+
+
+def _member(row: Record, dimension: Dimension) -> str:
+    """A row of a dimension as the oracle names what a fact references."""
+    key = _business_key(row, dimension)
+    return o.UNKNOWN_MEMBER if row[dimension.surrogate_key] == UNKNOWN_KEY else o.member_text(key, row[VERSION])
 
 
 def _columns(rows: Sequence[Record], names: Sequence[str], dimension: Dimension) -> str:
-    """Compare the table's columns with those of the oracle and the surrogate key."""
-    actual, required = set(rows[0]) if rows else set(), {*names, dimension.surrogate_key}
+    """Compare the table's columns with those of the oracle and the surrogate keys, also those that a fact stores."""
+    keys = {attribute.name for attribute in dimension.attributes if attribute.derived}
+    actual, required = set(rows[0]) if rows else set(), {*names, *keys, dimension.surrogate_key}
     return f"columns that differ: {sorted(actual ^ required)}" if rows and names and actual != required else ""
 
 

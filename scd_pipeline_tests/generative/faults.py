@@ -911,6 +911,122 @@ _HISTORY_COLUMNS = (
     ),
 )
 
+_FACTS = (
+    _fault(
+        "facts_of_a_scope_are_not_replaced",
+        "S41",
+        "sale pass, purchase pass",
+        _in("accept._with_content", replaced(keyword("retires"), "False")),
+    ),
+    _fault(
+        "snapshots_of_facts_replace_all_scopes",
+        "S41",
+        "sale pass, rent pass",
+        _in("accept._with_content", replaced(keyword("scope"), "None")),
+    ),
+    _fault(
+        "empty_scope_of_a_fact_accepted",
+        "S41",
+        "rent pass, purchase pass",
+        _in("pending.PendingDelivery.rejects_empty_scope", returned("False")),
+    ),
+    _fault(
+        "scope_is_empty_only_without_any_rows",
+        "S41",
+        "rent pass",
+        _in(
+            "pending.PendingDelivery.empty_scope",
+            replaced(comprehension("scope"), "(_ if not self.batch.rows else ())"),
+        ),
+    ),
+    _fault(
+        "control_totals_not_compared",
+        "S41",
+        "sale pass",
+        _in("control_totals.control_rejection", returned("None")),
+    ),
+    _fault(
+        "control_totals_ignore_their_override",
+        "S41",
+        "sale pass",
+        _in("control_totals.control_rejection", dropped(operand("control_totals"))),
+    ),
+    _fault(
+        "control_totals_count_good_rows_only",
+        "S41",
+        "sale pass",
+        _in("control_totals._difference", replaced(argument("Decimal", "rows"), "content.rows - content.bad_rows")),
+    ),
+    _fault(
+        "row_without_event_time_accepted",
+        "S23",
+        "sale pass",
+        _in("conform._values", replaced(condition("required"), "False")),
+    ),
+    _fault(
+        "withdrawal_leaves_its_rows",
+        "S34",
+        "sale halves, customer halves",
+        _in(
+            "intake.IntakeResult.removed",
+            replaced(
+                comprehension("accepted"), "[current.get(b.delivery_key) for b in self.accepted if not b.withdrawn]"
+            ),
+        ),
+    ),
+    _fault(
+        "withdrawal_by_command_has_the_lowest_revision",
+        "S34",
+        "sale halves, customer halves",
+        _in("revisions._withdraws_current", returned("False")),
+    ),
+    _fault(
+        "command_withdraws_another_delivery",
+        "S34",
+        "sale halves, customer halves",
+        _in("withdrawals.withdrawal", replaced(argument("replace"), "next(iter(by_key.values()))")),
+    ),
+    _fault(
+        "inferred_member_is_not_replaced",
+        "S23",
+        "sale halves",
+        _in(
+            "rows._recompute",
+            replaced(call("join", "left_semi"), '(_.where("version <> 0") if state.dimension.has_windows else _)'),
+        ),
+    ),
+    _fault(
+        "entity_with_versions_is_inferred",
+        "S23",
+        "sale pass",
+        _in("inferred_members._with_members", replaced(call("join", "left_anti"), "referenced")),
+    ),
+    _fault(
+        "entity_is_inferred_before_the_begin",
+        "S23",
+        "sale pass",
+        _in("inferred_members._referenced", replaced(comparison("time"), "F.lit(True)")),
+    ),
+    _fault(
+        "inferred_members_are_referenced_by_each_role",
+        "S23",
+        "sale halves",
+        _in("role_keys.role_versions", returned("versions")),
+    ),
+    _fault(
+        "facts_are_not_rekeyed",
+        "S24",
+        "sale halves",
+        _in("facts.FactKeys.rows_to_recompute", returned("None")),
+    ),
+    _fault(
+        "version_is_referenced_after_its_beginning_only",
+        "S23",
+        "rent pass",
+        _in("as_of.is_in_force", compared(comparison("_FROM", operator="<="), "<")),
+    ),
+)
+
 FAULTS = (
     *_ORDER,
     *_SNAPSHOTS,
@@ -922,5 +1038,6 @@ FAULTS = (
     *_EQUALITY,
     *_DELETED_VERSIONS,
     *_HISTORY_COLUMNS,
+    *_FACTS,
 )
 """All faults, by topic."""

@@ -18,7 +18,7 @@ from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".long_runs"
-ENGINE = ("declaration", "deliveries", "delta", "history", "invariants", "load")
+ENGINE = ("declaration", "deliveries", "delta", "history", "invariants", "load", "operations")
 GROUND = ("columns.py", "expressions.py", "frames.py", "instants.py")
 UNFINISHED = 3
 """Exit code of a run that has more to do."""

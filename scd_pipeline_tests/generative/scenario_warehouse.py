@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
@@ -15,17 +16,21 @@ from unittest.mock import patch
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BATCH, INFO, KIND
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.columns import BATCH, INFO, KIND, VERSION
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history import narrowing
+from scd_pipeline.history.batch import current_revisions
+from scd_pipeline.load.log import read_log
 from scd_pipeline.load.retry import Retry
-from scd_pipeline.load.run import LoadResult, ingest_and_apply
+from scd_pipeline.load.run import LoadResult, ingest_and_apply, load
 from scd_pipeline.operations.archive import archive
+from scd_pipeline.operations.withdrawals import withdrawal
 from scd_pipeline_tests import oracle as o
-from scd_pipeline_tests.generative.engine import declaration, delivery
+from scd_pipeline_tests.generative.engine import declaration, delivery, fact_declaration
 from scd_pipeline_tests.scenarios import DAY, START, Scenario, Shape
 from scd_pipeline_tests.servers import several_partitions
 
@@ -69,6 +74,8 @@ def steps(scenarios: Sequence[Scenario], phase: int, most: int | None) -> list[l
 class ScenarioWarehouse:
     """An empty warehouse in `folder`, and the scenarios of one shape to be loaded into it.
 
+    The scenarios of a fact come with those of its dimension, which `upstream` loads into the same folder.
+
     `files` holds their deliveries; warehouses of the same scenarios may share it. `done` are the results of the loads;
     `repeats` pairs a load with the next one, of the same deliveries. With `history_columns`, the closed versions are in
     a table of their own, if the dimension has windows. With `archives`, such a dimension has an archive, and versions
@@ -84,20 +91,33 @@ class ScenarioWarehouse:
     done: list[LoadResult] = field(default_factory=list)
     repeats: list[tuple[LoadResult, LoadResult]] = field(default_factory=list)
     archived: int = 0
+    upstream: ScenarioWarehouse | None = None
 
     def __post_init__(self) -> None:
         self.files.mkdir(parents=True, exist_ok=True)
         self.warehouse = Warehouse(self.spark, self.folder)
+        if self.shape.upstream is not None:
+            scenarios = [scenario.upstream for scenario in self.scenarios if scenario.upstream is not None]
+            self.upstream = ScenarioWarehouse(self.spark, self.folder, scenarios, self.files)
+            self.upstream.warehouse = self.warehouse
 
     @property
     def shape(self) -> Shape:
         return self.scenarios[0].shape
 
     @property
-    def dimension(self) -> Dimension:
+    def table(self) -> Dimension | Fact:
+        """The final declaration."""
         return self._declared(self.shape.final)
 
-    def _declared(self, dim: o.Dim) -> Dimension:
+    @property
+    def dimension(self) -> Dimension:
+        """The final declaration; that of the rows of a fact."""
+        return as_dimension(self.table)
+
+    def _declared(self, dim: o.Dim) -> Dimension | Fact:
+        if self.shape.fact is not None:
+            return fact_declaration(self.shape, self.shape.fact)
         declared = declaration(self.shape, dim)
         if self.archives and declared.has_windows:
             return replace(declared, archive_after_years=1)
@@ -107,43 +127,88 @@ class ScenarioWarehouse:
         return replace(declared, history_table=True, history_columns=columns)
 
     def load(self, way: Way) -> None:
-        """Load the scenarios, first under their first declaration, then under the final one."""
+        """Load the scenarios; those of a fact in turn with those of its dimension, which the last load follows."""
+        for _ in self.loads(way):
+            pass
+
+    def loads(self, way: Way) -> Iterator[None]:
+        """Load the scenarios step by step.
+
+        A step of a fact comes before one of its dimension, so that entities are referenced before they are delivered.
+        """
+        if self.upstream is None:
+            yield from self._own_loads(way)
+            return
+        yield from zip_longest(self._own_loads(way), self.upstream.loads(way))
+        self._load(self.table, ())
+        yield
+
+    def _own_loads(self, way: Way) -> Iterator[None]:
+        """Load the scenarios step by step, first under their first declaration, then under the final one."""
         for phase, dim in enumerate((self.shape.first, self.shape.final)):
-            dimension = self._declared(dim)
+            table = self._declared(dim)
             for batches in steps(self.scenarios, phase, way.loads):
-                self._load(dimension, batches)
+                self._load(table, batches)
                 if way.twice:
-                    self._repeat(dimension, batches[::-1])
+                    self._repeat(table, batches[::-1])
+                yield
 
     def repeat_all(self) -> None:
         """Load everything a second time, in one pass under the final declaration."""
-        self._repeat(self.dimension, [batch for scenario in self.scenarios for batch in reversed(scenario.delivered)])
+        self._repeat(self.table, [batch for scenario in self.scenarios for batch in reversed(scenario.delivered)])
 
-    def _load(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
+    def _load(self, table: Dimension | Fact, batches: Sequence[o.Batch]) -> None:
         """Load; of three loads two are narrowed, as those of a large log are."""
         deliveries, limit = self.deliveries(batches), 20_000 if len(self.done) % 3 == 2 else 0
+        load_table = load if isinstance(table, Fact) else ingest_and_apply
         with patch.object(narrowing, "NARROWED_FROM", limit):
-            self.done.append(ingest_and_apply(self.warehouse, dimension, deliveries, retry=Retry(attempts=1)))
-        if dimension.archive_after_years is not None and self.warehouse.table(dimension.name).exists():
-            self._archive(dimension)
+            self.done.append(load_table(self.warehouse, table, deliveries, retry=Retry(attempts=1)))
+        if isinstance(table, Dimension) and table.archive_after_years is not None:
+            self._archive(table)
 
     def _archive(self, dimension: Dimension) -> None:
         """Archive versions that ended before a time among those of the scenarios, which is drawn for the load."""
+        if not self.warehouse.table(dimension.name).exists():
+            return
         time = START + random.Random(len(self.done)).randrange(1, 12) * DAY
         self.archived += archive(self.warehouse, dimension, closed_before=time, by="scenarios", reason="test").moved
 
-    def _repeat(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
+    def _repeat(self, table: Dimension | Fact, batches: Sequence[o.Batch]) -> None:
         before = self.done[-1]
-        self._load(dimension, batches)
+        self._load(table, batches)
         self.repeats.append((before, self.done.pop()))
 
     def deliveries(self, batches: Sequence[o.Batch]) -> list[Delivery]:
-        return [delivery(batch, self.shape, self.files) for batch in batches]
+        """The batches as deliveries; a withdrawal of what is loaded is that of the command (S34)."""
+        by_command = self._withdrawn_by_command(batches)
+        return [
+            self._withdrawal(batch) if batch.id in by_command else delivery(batch, self.shape, self.files)
+            for batch in batches
+        ]
+
+    def _withdrawn_by_command(self, batches: Sequence[o.Batch]) -> set[str]:
+        """The withdrawals that follow the current revisions of the log, which no other batch of the load changes."""
+        times = Counter(batch.run_id for batch in batches)
+        withdrawn = [batch for batch in batches if batch.withdrawn and times[batch.run_id] == 1]
+        if not withdrawn:
+            return set()
+        stored = current_revisions(read_log(self.warehouse, self.dimension).batches()).values()
+        loaded = {batch.id for batch in stored if not batch.withdrawn}
+        return {batch.id for batch in withdrawn if replace(batch, revision=batch.revision - 1).id in loaded}
+
+    def _withdrawal(self, batch: o.Batch) -> Delivery:
+        name = f"{batch.source}.{batch.channel}.{batch.delivery}"
+        return withdrawal(self.warehouse, self.table, name, by="scenarios", reason="test")
 
     def rows(self) -> list[Record]:
-        """The current rows of the dimension's table, and of its history table or archive."""
+        """The rows of the dimension's table, its history table or its archive, or of the fact; without members."""
         newest = newest_versions(self.warehouse, self.dimension.name)
-        return records(newest.rows) if newest is not None else []
+        rows = records(newest.rows) if newest is not None else []
+        return [row for row in rows if row.get(VERSION) != 0]
+
+    def members(self) -> list[Record]:
+        """The reserved and inferred members of the dimension's table."""
+        return [row for row in records(self.warehouse.table(self.dimension.name).read()) if row.get(VERSION) == 0]
 
     def log(self) -> list[Record]:
         """The batches (with `content_of`) and the bad rows of the change log."""

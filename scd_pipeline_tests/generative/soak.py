@@ -18,7 +18,16 @@ from pathlib import Path
 from scd_pipeline_tests.generative.comparison import EVERYWHERE, Differences, differences, expected, keys
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
 from scd_pipeline_tests.generative.scenario_warehouse import WAYS, ScenarioWarehouse, Site
-from scd_pipeline_tests.scenarios import COMPARED_SHAPES, Scenario, Shape, feature_report, rows_as_records, scenarios_of
+from scd_pipeline_tests.scenarios import (
+    COMPARED_SHAPES,
+    FEATURES,
+    FEATURES_OF_FACTS,
+    Scenario,
+    Shape,
+    feature_report,
+    rows_as_records,
+    scenarios_of,
+)
 from scd_pipeline_tests.text_tables import render
 
 FIRST_SEED = 100_000
@@ -74,7 +83,8 @@ def write_differences(part: Part, way: str, differing: Differences, opened: Scen
         if number != EVERYWHERE:
             scenario = opened.scenarios[number - 1]
             texts[0] += f" (seed {part.seeds[number - 1]})"
-            texts += [_batch(scenario, index) for index in range(len(scenario.batches))]
+            for each in filter(None, (scenario, scenario.upstream)):
+                texts += [_batch(each, index) for index in range(len(each.batches))]
         target = FOLDER / "differences" / f"{part.name}-{way}-{number}.txt".replace(" ", "_")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("\n\n".join([*texts, "- the oracle's, + the engine's", text]) + "\n")
@@ -85,6 +95,8 @@ def _batch(scenario: Scenario, index: int) -> str:
     lines = [f"{batch.id} at {batch.at}, delivered at {[i for i, b in enumerate(scenario.delivered) if b is batch]}"]
     lines += [f"scope {batch.scope_columns}: {batch.scope_values}"] if batch.scope_columns else []
     lines += ["withdrawn"] if batch.withdrawn else []
+    lines += [f"control totals {dict(batch.totals)}"] if batch.totals else []
+    lines += [f"overrides {', '.join(sorted(batch.allow))}"] if batch.allow else []
     rows = rows_as_records(batch, scenario.shape.types)
     return "\n".join([*lines, render(rows) if rows else "no rows"])
 
@@ -118,7 +130,7 @@ def report(every: list[Part], journal: Journal) -> int:
     """Print the results so far, with the share of each feature; return the exit code."""
     done = [part for part in every if part.name in journal.done]
     scenarios = [scenario for part in done for scenario in part.scenarios()]
-    for name, share in feature_report(scenarios).items():
+    for name, share in feature_report(scenarios, (*FEATURES, *FEATURES_OF_FACTS)).items():
         print(f"{share:6.1%}  {name}")
     differ = [name for name, result in journal.done.items() if result["differ"]]
     total = sum(len(part.seeds) for part in every)

@@ -47,7 +47,7 @@ def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]
 @pytest.mark.parametrize(
     ("shape", "at_once"),
     [
-        *[pytest.param(shape, False, id=f"{shape.name}-after each load") for shape in s.COMPARED_SHAPES],
+        *[pytest.param(shape, False, id=f"{shape.name}-after each load") for shape in s.DIMENSION_SHAPES],
         *[pytest.param(shape, True, id=f"{shape.name}-once at the end") for shape in (*s.SHAPES, *s.DELETED_SHAPES)],
     ],
 )

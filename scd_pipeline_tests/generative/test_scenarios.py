@@ -1,6 +1,7 @@
 """The engine agrees with the oracle on scenarios in order of delivery, with duplicates, and in one pass (S14).
 
-The scenarios of one shape share their loads; each scenario has its own keys. `soak.py` compares many more.
+The scenarios of one shape share their loads; each scenario has its own keys. `soak.py` compares many more. Those of
+facts are compared in `facts/test_property.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from scd_pipeline_tests.generative.scenario_warehouse import (
 from scd_pipeline_tests.semantics.specification import requirement
 
 QUICK = 10
-COMPARED = (*s.COMPARED_SHAPES, *s.DELETED_SHAPES)
+COMPARED = (*s.DIMENSION_SHAPES, *s.DELETED_SHAPES)
 SEED = 20_000
 
 
