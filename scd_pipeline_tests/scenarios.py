@@ -34,6 +34,7 @@ import datetime as dt
 import itertools
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -501,6 +502,7 @@ LATER_SWITCHES: dict[str, float] = {
     "late_row": 0.6,
     "ties": 0.7,
     "no_event_time": 0.3,
+    "withdrawn_last": 0.6,
     "totals": 0.8,
 }
 
@@ -525,6 +527,7 @@ class Draft:
         self.names = rng.choice(("date", "integer", "text", "mixed"))
         self.slots = rng.sample(range(10), 10)
         self.phase: dict[str, int] = {}
+        self.last: set[str] = set()
 
     def on(self, switch: str) -> bool:
         return switch in self.switches
@@ -948,6 +951,17 @@ def withdraw(draft: Draft, batch: Batch) -> Batch:
     return replace(revise(draft, batch, batch.revision + 1), rows=(), withdrawn=True, reason=None)
 
 
+def withdraw_last(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S34: a delivery is withdrawn after everything has arrived, as by the command."""
+    times = Counter(batch.run_id for batch in batches)
+    candidates = [batch for batch in batches if times[batch.run_id] == 1]
+    if not candidates:
+        return batches
+    withdrawn = withdraw(draft, draft.rng.choice(candidates))
+    draft.last.add(withdrawn.id)
+    return [*batches, withdrawn]
+
+
 def replace_second_snapshot(draft: Draft, batches: list[Batch]) -> list[Batch]:
     """S27: 8 of the 22 entities of the second snapshot are new; if it were accepted, the third would retire them."""
     for number, batch in enumerate(_guarded(batches)):
@@ -1052,6 +1066,8 @@ def _with_guard_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
 def _with_fact_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
     if draft.on("no_event_time"):
         batches = twisted(draft, batches, drop_event_time)
+    if draft.on("withdrawn_last") and not draft.guarded:
+        batches = withdraw_last(draft, batches)
     return with_totals(draft, batches) if draft.on("totals") else batches
 
 
@@ -1082,7 +1098,8 @@ def _phases(draft: Draft, batches: list[Batch]) -> tuple[tuple[int, ...], tuple[
 def _phase(draft: Draft, batches: list[Batch], phase: int) -> tuple[int, ...]:
     own = [i for i, batch in enumerate(batches) if draft.phase[batch.id] == phase]
     retries = [i for i in own if draft.on("retries") and draft.rng.random() < 0.25]
-    return tuple(draft.rng.sample(own + retries, len(own + retries)))
+    order = draft.rng.sample(own + retries, len(own + retries))
+    return tuple(sorted(order, key=lambda i: batches[i].id in draft.last))
 
 
 def random_scenario(

@@ -966,7 +966,7 @@ _FACTS = (
     _fault(
         "withdrawal_leaves_its_rows",
         "S34",
-        "sale halves, customer halves",
+        "sale halves, purchase halves",
         _in(
             "intake.IntakeResult.removed",
             replaced(
@@ -977,13 +977,13 @@ _FACTS = (
     _fault(
         "withdrawal_by_command_has_the_lowest_revision",
         "S34",
-        "sale halves, customer halves",
+        "sale halves, purchase halves",
         _in("revisions._withdraws_current", returned("False")),
     ),
     _fault(
         "command_withdraws_another_delivery",
         "S34",
-        "sale halves, customer halves",
+        "sale halves, purchase halves",
         _in("withdrawals.withdrawal", replaced(argument("replace"), "next(iter(by_key.values()))")),
     ),
     _fault(
