@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks import fact_strategies
 from benchmarks.report import table
 from benchmarks.results import read_results
 from benchmarks.runner import Runner
@@ -28,3 +29,12 @@ def test_contestants_have_equal_rows(spark: SparkSession, tmp_path: Path, steps:
     results = read_results(runner.results)
     assert {result.contestant for result in results} == {name for step in steps for name in step.names}
     assert all(result.is_valid for result in results), table(results)
+
+
+@pytest.mark.slow(20)
+def test_the_strategies_of_a_fact_have_equal_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """The comparison raises an error otherwise."""
+    cases = [fact_strategies.Case(1_000, 10, by_day) for by_day in (False, True)]
+    seconds = fact_strategies.compare(spark, tmp_path, cases, rounds=1, limit=600)
+    measured = {case: set(by_strategy) for case, by_strategy in seconds.items()}
+    assert measured == {cases[0]: {"increments", "whole"}, cases[1]: {"increments", "scope", "whole"}}
