@@ -103,8 +103,6 @@ def _part_to_replace(table: Table, changes: RowChanges, write: WritePlan) -> _Ta
     condition = _changed_scopes(stored, changes, write.scope) if write.strategy == "scope" else _EVERY_ROW
     if condition is None:
         return None
-    if write.sizes.unchanged == 0:
-        return _TablePart(changes.new_rows, condition)
     unchanged = stored.where(F.expr(condition)).join(changes.keys, changes.key, "left_anti")
     return _TablePart(unchanged.unionByName(changes.new_rows, allowMissingColumns=True), condition)
 

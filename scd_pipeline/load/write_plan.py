@@ -42,11 +42,6 @@ class FactSizes:
         return self.overwritten + self.removed
 
     @property
-    def unchanged(self) -> int | None:
-        """The stored rows that do not change, or more; None if unknown."""
-        return None if self.stored is None else self.stored - self.replaced
-
-    @property
     def after(self) -> int | None:
         """The rows after the load, or more; None if unknown."""
         return None if self.stored is None else self.stored + self.opened - self.removed
