@@ -1002,12 +1002,6 @@ _FACTS = (
         _in("inferred_members._with_members", replaced(call("join", "left_anti"), "referenced")),
     ),
     _fault(
-        "entity_is_inferred_before_the_begin",
-        "S23",
-        "sale pass",
-        _in("inferred_members._referenced", replaced(comparison("time"), "F.lit(True)")),
-    ),
-    _fault(
         "inferred_members_are_referenced_by_each_role",
         "S23",
         "sale halves",
