@@ -43,7 +43,7 @@ def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]
 
 
 @requirement("F54")
-@pytest.mark.slow(45)
+@pytest.mark.slow(90)
 @pytest.mark.parametrize(
     ("shape", "at_once"),
     [
