@@ -259,9 +259,8 @@ LATE = """
 """
 
 
-@pytest.mark.parametrize(
-    "strategy", ["by day", *(pytest.param(name, marks=pytest.mark.slow) for name in ("whole", "increments"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["by day", "whole", "increments"])
 @requirement("L14")
 @rule("S24", "S41")
 def test_each_fact_has_the_key_of_its_event_time_after_a_late_change_of_a_dimension(

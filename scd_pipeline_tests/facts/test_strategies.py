@@ -50,7 +50,12 @@ def versions(opened: Warehouse) -> int:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "untouched"), [("increments", [1, 2, 4]), ("scope", [1, 2]), ("whole", [])], ids=list(FACTS)
+    ("strategy", "untouched"),
+    [
+        pytest.param("increments", [1, 2, 4], id="increments", marks=pytest.mark.slow(9)),
+        pytest.param("scope", [1, 2], id="scope", marks=pytest.mark.slow(9)),
+        pytest.param("whole", [], id="whole"),
+    ],
 )
 @requirement("L1")
 @rule("S23", "S25", "S41")

@@ -398,8 +398,15 @@ def test_a_command_uses_an_embedded_spark_if_the_server_does_not_start(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("behaviour", ["refuses", "works"])
-@pytest.mark.parametrize("is_used", [False, True])
+@pytest.mark.parametrize(
+    ("is_used", "behaviour"),
+    [
+        (False, "works"),
+        (True, "refuses"),
+        pytest.param(False, "refuses", marks=pytest.mark.slow(5)),
+        pytest.param(True, "works", marks=pytest.mark.slow(5)),
+    ],
+)
 def test_a_failing_server_is_replaced_unless_it_is_used_and_then_spark_is_embedded(
     environment: Environment, installation: Installation, mode: Path, behaviour: str, is_used: bool
 ) -> None:
