@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if case := _case_of(item):
             item.add_marker(pytest.mark.xdist_group(case.declaration.dimension.name))
     config.stash[_ALL_CASES] = _cases(own_items)
+    _require_own_tables(config.stash[_ALL_CASES])
+
+
+def _require_own_tables(cases: Iterable[Case]) -> None:
+    """All declarations are loaded into one warehouse."""
+    declared = {id(case.declaration): case.declaration.dimension.name for case in cases}
+    repeated = sorted(name for name, count in Counter(declared.values()).items() if count > 1)
+    assert not repeated, f"several declarations have the names {repeated}"
 
 
 def _cases(items: Iterable[pytest.Item]) -> list[Case]:

@@ -175,9 +175,9 @@ RESIDENT = declare(
     """
 )
 
-BRANCH = declare(
+OFFICE = declare(
     """
-    dimension: dim_branch
+    dimension: dim_office
     business_key: {region: string, code: string}
     sources:
       crm:
@@ -552,7 +552,7 @@ HISTORIES = (
         "A key of two columns",
         "An incremental extract. The texts of both keys together are equal: `abc`.",
         Case(
-            BRANCH,
+            OFFICE,
             feed(
                 """
                 | delivery | at         | region | code | city | updated_at |
