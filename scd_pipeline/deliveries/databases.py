@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -78,13 +78,20 @@ def _reader_options(jdbc: Jdbc, connection: Mapping[str, str]) -> dict[str, str]
     return options
 
 
+def _causes(error: Exception) -> Iterator[Exception]:
+    """Yield the causes of an error of an embedded session; Spark Connect has them in the text of the error."""
+    while (cause := getattr(error, "_cause", None)) is not None:
+        yield (error := cause)
+
+
 def _problem(error: Exception, connection: Mapping[str, str]) -> DatabaseProblem:
     """Return the problem that an error of Spark or the database describes, without the address and the password."""
     message = str(error)
     if any(text in message for text in _NO_DRIVER):
         return DatabaseProblem("DRIVER_MISSING", driver=_DRIVER)
-    causes = _CAUSE.findall(message)
-    reason = causes[-1] if causes else first_line(error)
+    causes = [error, *_causes(error)]
+    of_server = _CAUSE.findall(message)
+    reason = of_server[-1] if of_server else first_line(causes[-1])
     for option in ("password", "url"):
         if value := connection.get(option):
             reason = reason.replace(value, f"<{option}>")

@@ -195,7 +195,7 @@ def test_a_killed_load_is_continued_and_each_row_is_loaded_once(
 @pytest.mark.rule("S16", "S39")
 def test_a_load_from_the_state_before_another_one_doubles_nothing(spark: SparkSession, warehouse: Path) -> None:
     pipeline = Pipeline(warehouse, spark=spark)
-    _, second = pipeline._select(EVENT, FIRST, None, None, None, None, None, ())
+    _, second = pipeline._select(EVENT, {}, FIRST, None, None, None, None, None, ())
     pipeline.load(EVENT, FIRST)
     result = pipeline.load(EVENT, second.deliveries)
     assert [(batch.delivery, batch.outcome) for batch in result.results] == [("1", "unchanged")]

@@ -119,7 +119,7 @@ def test_lost_files_are_reported_and_recovered(
 def test_a_deleted_file_of_an_older_version_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     """A VACUUM has deleted it while a query reads that version; the table is as it should be."""
     table = Warehouse(spark, tmp_path).table("dim_old")
-    spark.range(1).coalesce(1).write.format("delta").save(str(table.path))
+    spark.range(1).write.format("delta").save(str(table.path))
     (deleted,) = Path(str(table.path)).glob("*.parquet")
     spark.range(2).write.format("delta").mode("overwrite").save(str(table.path))
     deleted.unlink()
@@ -147,10 +147,10 @@ def test_the_first_error_remains_if_the_table_cannot_be_examined(spark: SparkSes
 @pytest.mark.slow
 def test_files_of_the_table_that_was_cloned_are_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     """Its folder begins with the name of the clone's."""
-    spark.range(1).write.format("delta").save(f"{tmp_path}/dim_v1")
+    spark.range(1).coalesce(1).write.format("delta").save(f"{tmp_path}/dim_v1")
     spark.sql(f"CREATE TABLE delta.`{tmp_path}/dim` SHALLOW CLONE delta.`{tmp_path}/dim_v1`")
     clone = Warehouse(spark, tmp_path).table("dim")
-    spark.range(1).write.format("delta").mode("append").save(str(clone.path))
+    spark.range(1).coalesce(1).write.format("delta").mode("append").save(str(clone.path))
     assert missing_files(clone) == []
     (file,) = Path(str(clone.path)).glob("*.parquet")
     file.unlink()
