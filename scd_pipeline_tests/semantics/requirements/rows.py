@@ -695,8 +695,9 @@ ROWS: dict[str, str] = {
     ),
     "L17": (
         "A load with `load_cores` divides each step of its queries into as many tasks at most, embedded and over Spark "
-        "Connect. `python -m benchmarks.queries_beside_loads` measures a query without and during loads, with all "
-        "cores and with a share of them. Spark has no limit of the memory of one session."
+        "Connect. Spark divides the memory for sorts and joins among the tasks that run, so that this limits it too. "
+        "`python -m benchmarks.queries_beside_loads` measures a query without and during loads, with all cores and "
+        "with a share of them."
     ),
     "L18": (
         "The deliveries of missed nights, loaded at once, lead to the same rows of a fact as a load each night, with "
