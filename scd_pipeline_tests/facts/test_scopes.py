@@ -89,6 +89,7 @@ def test_a_snapshot_that_has_no_rows_of_its_scope_is_rejected(
     assert batch.problem.startswith(f"{problem}; expected")
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize(
     ("guard", "expected"),
     [(1.0, ("accepted", {"remove": 2})), (0.5, ("rejected", {}))],

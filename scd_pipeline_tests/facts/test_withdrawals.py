@@ -49,6 +49,7 @@ def coins(opened: Warehouse) -> dict[int, int]:
     return {row["play"]: row["coins"] for row in opened.table(PLAY.name).read().select("play", "coins").collect()}
 
 
+@pytest.mark.slow(18)
 @requirement("L12")
 @rule("S14", "S34")
 def test_a_withdrawal_undoes_one_delivery_of_one_fact(played: Warehouse) -> None:

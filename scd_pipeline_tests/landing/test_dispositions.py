@@ -340,6 +340,7 @@ LINES = landing_table(
 )
 
 
+@pytest.mark.slow(8)
 @rule("S38", "S34", "S14")
 def test_an_append_has_the_rows_of_every_delivery_once(opened: Warehouse) -> None:
     """Equal rows too; a retry adds nothing. A revision replaces the rows of its delivery; a withdrawal removes them."""
@@ -385,6 +386,7 @@ COUNTRIES = landing_table(
 )
 
 
+@pytest.mark.slow(6)
 @rule("S38", "S27")
 def test_a_replace_has_the_rows_of_the_last_delivery_by_position(opened: Warehouse) -> None:
     load_rows(
