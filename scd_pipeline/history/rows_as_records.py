@@ -38,7 +38,7 @@ def can_replace_records(batches: BatchChanges, in_effect: Sequence[Batch], dimen
     """Return whether the rows of the table show all of the past that matters to new batches.
 
     This is decided from the batches alone: they are rows of a feed that never deletes, later than all stored ones. An
-    entity without a row then has no records. Nor is the past recorded in an audit.
+    entity without a row then has no records. A landing table has one source with one channel, and no audit.
 
     Args:
         batches: The batches of the load.
@@ -46,15 +46,12 @@ def can_replace_records(batches: BatchChanges, in_effect: Sequence[Batch], dimen
         dimension: The declaration.
     """
     feed = dimension.existence_source.feed
-    is_only_channel = len(dimension.sources) == 1 and dimension.existence_source.snapshot is None
-    all_batches = (*batches.new, *batches.removed, *in_effect)
     return (
         dimension.landing is not None
-        and is_only_channel
         and feed is not None
         and feed.deletes is None
         and not batches.removed
-        and all(batch.channel == feed.name and not batch.withdrawn for batch in all_batches)
+        and all(batch.channel == feed.name and not batch.withdrawn for batch in (*batches.new, *in_effect))
         and are_newest(batches.new, in_effect)
     )
 

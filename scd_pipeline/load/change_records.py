@@ -259,11 +259,15 @@ class _Entities(NamedTuple):
     keys: DataFrame
     key_range: Column
 
+    def rows_of(self, rows: DataFrame, dimension: Dimension) -> DataFrame:
+        """Return the rows of these entities."""
+        return rows.where(self.key_range).join(self.keys, list(dimension.key_names), "left_semi")
+
 
 def _rows_of(entities: _Entities, rows: DataFrame, dimension: Dimension) -> tuple[DataFrame, int]:
     """Return the rows of entities, computed, and their number."""
-    selected = rows.where(entities.key_range).join(entities.keys, list(dimension.key_names), "left_semi")
-    computed, counts = checkpoint_with_counts(selected, {_RECORDS: F.count(F.lit(1))})
+    aggregates = {_RECORDS: F.count(F.lit(1))}
+    computed, counts = checkpoint_with_counts(entities.rows_of(rows, dimension), aggregates)
     return computed, counts[_RECORDS]
 
 
@@ -271,10 +275,9 @@ def _records_of(
     entities: _Entities, log_rows: DataFrame, removed_ids: set[str], dimension: Dimension
 ) -> tuple[DataFrame, int, int]:
     """Return the change records of entities, computed, their number, and the number of records of removed batches."""
-    selected = log_rows.where(entities.key_range).join(entities.keys, list(dimension.key_names), "left_semi")
     is_removed = F.col(BATCH).isin(sorted(removed_ids)) if removed_ids else F.lit(False)
     aggregates = {_RECORDS: F.count(F.lit(1)), _REMOVED: F.count_if(is_removed)}
-    computed, counts = checkpoint_with_counts(selected, aggregates)
+    computed, counts = checkpoint_with_counts(entities.rows_of(log_rows, dimension), aggregates)
     return computed, counts[_RECORDS], counts[_REMOVED]
 
 

@@ -159,8 +159,10 @@ def _recompute(
     names = list(state.dimension.key_names)
     before, after, records = stored.limit(0), stored.limit(0), None
     if keys is not None:
-        in_range = stored if state.has_pending_commits else stored.where(comparison.key_range)
-        in_range = in_range if comparison.rows is None else comparison.rows
+        if comparison.rows is not None:
+            in_range = comparison.rows
+        else:
+            in_range = stored if state.has_pending_commits else stored.where(comparison.key_range)
         before = in_range.join(keys, names, "left_semi") if state.rows is not None else stored
         records = effective_records_of(state, comparison, keys)
         after = build_timeline(
