@@ -649,9 +649,9 @@ ROWS: dict[str, str] = {
     ),
     "D43": "Delta is the only destination, on any storage that Spark writes to, and everything is stored in it.",
     "L1": (
-        "A load replaces all facts, those of the scopes that change, or the facts that change: by default by the "
-        "numbers of rows, with thresholds that follow from `python -m benchmarks.fact_strategies`, or as declared. "
-        "Each way leads to the same rows in one commit."
+        "A load replaces the whole fact, the scopes that change, or the rows that change: as declared, or by default "
+        "depending on the numbers of rows, with thresholds from `python -m benchmarks.fact_strategies`. Each way leads "
+        "to the same rows in one commit."
     ),
     "L2": "A whole reload leaves exactly the delivered facts. Until its commit, readers have the earlier ones.",
     "L3": "A reader in a loop sees all old or all new facts: two row counts, and no error.",
