@@ -172,17 +172,32 @@ def audit_changes(
         `audit_schema` without `recorded_at` and `recorded_version`, with a WITHDRAWN row for each recorded transition
         that is not current.
     """
-    names = list(dimension.key_names)
-    transition_columns = [col(name) for name, _ in transition_schema(dimension)]
-    rows = current.select(
-        *[col(name) for name in names], EFFECTIVE_FROM, *transition_columns, _content(dimension).alias(_CONTENT)
-    )
+    columns = [col(name) for name in (*dimension.key_names, EFFECTIVE_FROM, *dict(transition_schema(dimension)))]
+    rows = current.select(*columns)
     if recorded is None:
         rows = rows.withColumn(WITHDRAWS, F.lit(None).cast("bigint"))
     else:
-        rows = _differing_rows(rows, recorded, dimension)
-    number = F.xxhash64(key_text(names), F.lit(str(log_commit)), F.col(CHANGE_TYPE), F.col(_CONTENT))
-    return rows.withColumn(AUDIT_ID, number).drop(_CONTENT, _RECORDED_TS, _CAUSE)
+        rows = _differing_rows(rows.withColumn(_CONTENT, _content(dimension)), recorded, dimension)
+        rows = rows.drop(_CONTENT, _RECORDED_TS, _CAUSE)
+    return rows.withColumn(AUDIT_ID, _row_number(dimension, log_commit))
+
+
+def _row_number(dimension: Dimension, log_commit: int) -> Column:
+    """Return a hash that differs between the rows of a step.
+
+    Those of one entity with one type and time are of different sources or groups of attributes (`build_transitions`),
+    or withdraw different transitions.
+    """
+    parts = [
+        key_text(dimension.key_names),
+        F.lit(str(log_commit)),
+        F.col(CHANGE_TYPE),
+        F.unix_micros(CHANGE_TS).cast("string"),
+        F.coalesce(F.col(SOURCE_BATCH), F.lit("")),
+        F.coalesce(F.array_join(CHANGED_COLUMNS, ","), F.lit("")),
+        F.coalesce(F.col(WITHDRAWS).cast("string"), F.lit("")),
+    ]
+    return F.xxhash64(*parts)
 
 
 def recorded_rows(changes: DataFrame, dimension: Dimension, *, at: Column, version: Column) -> DataFrame:
