@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -37,7 +38,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, OVERWRITE, REFUSED, UPDATE
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import any_of, array_where, col, values_differ, with_columns
+from scd_pipeline.expressions import any_of, array_where, col, constant_time, values_differ, with_columns
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import map_entry, map_of_entries
@@ -95,6 +96,7 @@ def build_transitions(
     kinds: SnapshotKinds,
     has_one_record_per_entity: bool = False,
     key_hash: KeyHash = hash_64,
+    since: datetime | None = None,
 ) -> DataFrame:
     """Return the transitions of every entity in `records` that ever existed.
 
@@ -104,6 +106,7 @@ def build_transitions(
         kinds: The kinds of the snapshots that they are of.
         has_one_record_per_entity: Whether every entity has exactly one of them.
         key_hash: The hash of surrogate keys.
+        since: The time before which no transition is returned.
 
     Returns:
         The business key, `transition_schema`, and `effective_from` of the version that the new key identifies, NULL
@@ -115,6 +118,8 @@ def build_transitions(
     states = with_columns(states, _value_origins(dimension, windows))
     states = _with_changes(last_state_per_time(states, windows), dimension, windows)
     states = _with_keys(states, dimension, windows, key_hash)
+    if since is not None:
+        states = states.where(F.col(EFFECTIVE_AT) >= constant_time(since, F.col(OPENED_BY)["correlation_id"]))
     keys = business_key(dimension)
     if has_one_record_per_entity:
         # An entity that exists after its only record has begun to exist, and has not changed.

@@ -17,7 +17,7 @@ from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
 from scd_pipeline.delta.audit_table import RecordedTransitions, audit_changes, audit_schema, with_change_types
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import col, constant_time, timestamp_literal
+from scd_pipeline.expressions import col, timestamp_literal
 from scd_pipeline.frames import checkpoint, empty_frame, with_broadcast
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import SnapshotKinds
@@ -26,7 +26,6 @@ from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
     CHANGED_COLUMNS,
-    CORRELATION,
     SOURCE_BATCH,
     build_transitions,
     key_columns,
@@ -110,9 +109,8 @@ def plan_changes(
         kinds=SnapshotKinds(),
         has_one_record_per_entity=comparison.has_one_record_per_entity,
         key_hash=warehouse.key_hash,
+        since=since,
     )
-    if since is not None:
-        transitions = transitions.where(F.col(CHANGE_TS) >= constant_time(since, F.col(CORRELATION)))
     changes = audit_changes(transitions, dimension, recorded=recorded, log_commit=log_commit)
     return AuditChanges(checkpoint(changes))
 
