@@ -13,7 +13,7 @@ from typing import Protocol
 from pyspark.sql import Column, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BATCH, EFFECTIVE_AT, SOURCE, VERSION
+from scd_pipeline.columns import BATCH, EFFECTIVE_AT, EFFECTIVE_FROM, EFFECTIVE_TO, SOURCE, VERSION
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import col, position_order
 
@@ -139,6 +139,10 @@ class RowWindows:
     def by_version(self) -> RowWindow:
         """Return the window of the versions in their order."""
         return self._sorted(self._key, [F.col(VERSION).asc()])
+
+    def by_window(self) -> RowWindow:
+        """Return the window of the versions in order of their validity windows."""
+        return self._sorted(self._key, [F.col(EFFECTIVE_FROM).asc(), F.col(EFFECTIVE_TO).asc()])
 
     def rows_before(self) -> RowWindow:
         """Return the window of the rows of the same source before each row, presence rows included."""

@@ -16,6 +16,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import all_of, any_of, array_where, col, readable_key
 from scd_pipeline.frames import repeated_numbers
 from scd_pipeline.history.keys import RESERVED_KEYS
+from scd_pipeline.history.row_windows import RowWindows
 from scd_pipeline.history.schema import open_end
 from scd_pipeline.invariants import check_descriptions
 
@@ -77,10 +78,11 @@ def invariants(dimension: Dimension) -> dict[str, Invariant]:
     return {invariant.check: invariant for invariant in applicable}
 
 
-def unnamed_violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def unnamed_violations(rows: DataFrame, dimension: Dimension, *, has_one_row_per_entity: bool = False) -> DataFrame:
     """Return a row for each violation, without its name and its business key; none if there is no violation.
 
-    It is cheaper than `violations`: rows are not sorted by their surrogate keys.
+    It is cheaper than `violations`: rows are not sorted by their surrogate keys, nor by their business keys if each
+    entity has one row.
     """
     key = col(dimension.surrogate_key)
     reserved = rows.where(key.isin(list(RESERVED_KEYS))).select(key.alias("n"))
@@ -88,7 +90,8 @@ def unnamed_violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
     if not dimension.has_windows:
         return violated
     conditions = [invariant.is_violated(dimension) for invariant in _WINDOW_INVARIANTS]
-    return violated.unionByName(_with_versions(rows, dimension).where(any_of(conditions)).select(key.alias("n")))
+    related = _with_versions(rows, dimension, has_one_row_per_entity=has_one_row_per_entity)
+    return violated.unionByName(related.where(any_of(conditions)).select(key.alias("n")))
 
 
 def violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
@@ -106,7 +109,7 @@ def violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
     return violated.where(F.size("_checks") > 0).select(F.explode("_checks").alias(CHECK), KEY)
 
 
-def _with_versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def _with_versions(rows: DataFrame, dimension: Dimension, *, has_one_row_per_entity: bool = False) -> DataFrame:
     """Add what the invariants of windows need of the other versions of an entity.
 
     Returns:
@@ -115,13 +118,13 @@ def _with_versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """
     if not dimension.has_windows:
         return rows
-    entity = Window.partitionBy(*[col(name) for name in dimension.key_names])
-    in_time = entity.orderBy(EFFECTIVE_FROM, EFFECTIVE_TO)
+    windows = RowWindows(dimension, has_one_record_per_entity=has_one_row_per_entity)
+    in_time = windows.by_window()
     return rows.withColumns(
         {
-            _PREVIOUS_END: F.lag(EFFECTIVE_TO).over(in_time),
-            _NUMBER: F.row_number().over(in_time),
-            _CURRENT_COUNT: F.sum(F.col(CURRENT_FLAG).cast("int")).over(entity),
+            _PREVIOUS_END: in_time.lag(F.col(EFFECTIVE_TO)),
+            _NUMBER: in_time.row_number(),
+            _CURRENT_COUNT: in_time.whole().sum(F.col(CURRENT_FLAG).cast("int")),
         }
     )
 

@@ -172,7 +172,7 @@ def record_from(
         }
         following = last.next(high_water_marks=marks, run_id=run_id)
         last = audit.append(_at_step(changes.rows, dimension, step), following)
-        counts += changes.counts
+        counts += changes.counts or ()
     result = _audit_result(dimension, last.newest, counts)
     progress(f"{audit.name}: appended {pluralize(result.counts.transitions.total(), 'row')}")
     return result

@@ -67,11 +67,11 @@ class AuditChanges:
 
     Attributes:
         rows: The rows (`audit_changes`).
-        counts: Their counts.
+        counts: Their counts; None if they are not counted yet.
     """
 
     rows: DataFrame
-    counts: Sequence[GroupCounts] = ()
+    counts: Sequence[GroupCounts] | None = None
 
 
 def plan_changes(
@@ -89,7 +89,7 @@ def plan_changes(
     intake, dimension = comparison.intake, state.dimension
     if in_effect is None:
         columns = {name: ddl for name, ddl, _ in audit_schema(dimension)}
-        return AuditChanges(empty_frame(warehouse.spark, columns))
+        return AuditChanges(empty_frame(warehouse.spark, columns), ())
     log_commit = state.log.commit.number + bool(intake.batches_to_append)
     batches = [*state.committed_batches, *[(log_commit, batch) for batch in intake.batches_to_append]]
     since = earliest_change(changed_batches(batches, after=state.applied), intake.all_batches)
@@ -112,7 +112,16 @@ def plan_changes(
         since=since,
     )
     changes = audit_changes(transitions, dimension, recorded=recorded, log_commit=log_commit)
+    if comparison.has_one_record_per_entity:
+        # Each of these rows is derived from one delivered row, when it is written.
+        return AuditChanges(changes, _inserted(intake.batches_to_append))
     return AuditChanges(checkpoint(changes))
+
+
+def _inserted(batches: Iterable[Batch]) -> list[GroupCounts]:
+    """Return the counts of batches whose upserts all begin an entity, with its first version."""
+    new = [("/".join(batch.delivery_key), batch.new) for batch in batches if batch.new]
+    return [(delivery, None, TransitionCounts(Counter({INSERT: count}), count)) for delivery, count in new]
 
 
 def _causes(state: StoredState, comparison: Comparison, batches: Sequence[tuple[int, Batch]]) -> DataFrame:

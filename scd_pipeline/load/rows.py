@@ -106,22 +106,26 @@ def plan_row_actions(
     if recomputed is None:
         rows = stored.withColumn(ACTION, F.lit("")).limit(0)
         return RowActions(rows, {}, dict.fromkeys(key_columns, 0), changes)
-    # Spark Connect limits the depth of a plan. A first load derives its versions from the delivered rows in one plan,
-    # and a fact may have many roles.
-    is_deep = fact_keys is not None or comparison.has_one_record_per_entity
-    with temporary_view(recomputed.after) if is_deep else nullcontext(recomputed.after) as after:
-        fact_keys = with_inferred_members(warehouse, fact_keys, after) if fact_keys else None
-        keyed = fact_keys.add_columns(after) if fact_keys else after
-        before, keyed = with_last_flag(recomputed.before, dimension), with_last_flag(keyed, dimension)
-        compared = compare_rows(before, keyed, dimension, has_last_flag=has_common_values(dimension))
-        counted = _count_actions(compared, key_columns)
+    if _only_opens(state, comparison, fact_keys):
+        counted = _opened_rows(recomputed, comparison, dimension)
+    else:
+        # Spark Connect limits the depth of a plan, and a fact may have many roles.
+        with temporary_view(recomputed.after) if fact_keys else nullcontext(recomputed.after) as after:
+            fact_keys = with_inferred_members(warehouse, fact_keys, after) if fact_keys else None
+            keyed = fact_keys.add_columns(after) if fact_keys else after
+            before, keyed = with_last_flag(recomputed.before, dimension), with_last_flag(keyed, dimension)
+            compared = compare_rows(before, keyed, dimension, has_last_flag=has_common_values(dimension))
+            counted = _count_actions(compared, key_columns)
     expected, actions = counted.rows.where(F.col(ACTION) != REMOVE), counted.rows.where(F.col(ACTION) != UNCHANGED)
     opened_count = counted.by_action.get(OPEN, 0)
     opened = with_broadcast(_versions(actions.where(F.col(ACTION) == OPEN), dimension), opened_count)
     assigned = _assigned_keys(warehouse, state, stored) if opened_count and state.rows is not None else None
-    counts = None if changes is None else count_changes(changes.rows, dimension, by_attribute=by_attribute)
-    groups = _check_and_count(expected, opened, assigned, dimension, fact_keys, counts)
-    if changes is not None:
+    counts = None
+    if changes is not None and changes.counts is None:
+        counts = count_changes(changes.rows, dimension, by_attribute=by_attribute)
+    checked = _Checked(expected, opened, assigned, comparison.has_one_record_per_entity)
+    groups = _check_and_count(checked, dimension, fact_keys, counts)
+    if changes is not None and counts is not None:
         changes = replace(changes, counts=transition_counts(groups, dimension))
     inferred = tuple(each for each in fact_keys.pinned.values() if each.inferred) if fact_keys else ()
     return RowActions(actions, counted.by_action, counted.unknown_members, changes, inferred)
@@ -200,6 +204,21 @@ class _RowCounts(NamedTuple):
     unknown_members: dict[str, int]
 
 
+def _only_opens(state: StoredState, comparison: Comparison, fact_keys: FactKeys | None) -> bool:
+    """Return whether each upsert opens the only row of its entity, in a table that does not exist yet."""
+    return comparison.has_one_record_per_entity and state.rows is None and fact_keys is None
+
+
+def _opened_rows(recomputed: _Recomputed, comparison: Comparison, dimension: Dimension) -> _RowCounts:
+    """Return the rows of a load that only opens some, with their number.
+
+    They are not stored between the queries of the load: each of them derives a row from one delivered row.
+    """
+    rows = with_last_flag(recomputed.after, dimension).withColumn(ACTION, F.lit(OPEN))
+    opened = sum(batch.new for batch in comparison.intake.batches_to_append)
+    return _RowCounts(rows, {OPEN: opened} if opened else {}, {})
+
+
 def _count_actions(compared: DataFrame, key_columns: Mapping[str, str]) -> _RowCounts:
     """Compute and count compared rows."""
     is_written = ~F.col(ACTION).isin(REMOVE, UNCHANGED)
@@ -272,20 +291,26 @@ def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:
     return to_declared_columns(state.rows, state.dimension)
 
 
+class _Checked(NamedTuple):
+    """What is checked before anything is written.
+
+    `expected` are the recomputed rows, with their row action, `opened` those that open a version, and `assigned` the
+    surrogate keys of other versions (`_assigned_keys`), None if none can be assigned twice.
+    """
+
+    expected: DataFrame
+    opened: DataFrame
+    assigned: DataFrame | None
+    has_one_row_per_entity: bool
+
+
 def _check_and_count(
-    expected: DataFrame,
-    opened: DataFrame,
-    assigned: DataFrame | None,
-    dimension: Dimension,
-    fact_keys: FactKeys | None,
-    counts: DataFrame | None,
+    checked: _Checked, dimension: Dimension, fact_keys: FactKeys | None, counts: DataFrame | None
 ) -> list[Row]:
-    """Check the invariants of the recomputed rows before anything is written: by one query, if none is violated.
+    """Check the invariants of the recomputed rows: by one query, if none is violated.
 
     Args:
-        expected: The recomputed rows, with their row action.
-        opened: Those of them that open a version.
-        assigned: The surrogate keys of other versions (`_assigned_keys`); None if none can be assigned twice.
+        checked: The rows.
         dimension: The declaration.
         fact_keys: For a fact, its surrogate keys.
         counts: Counts by `group` to collect by the same query; None without any.
@@ -293,8 +318,10 @@ def _check_and_count(
     Returns:
         The rows of `counts`.
     """
+    expected, opened, assigned, has_one_row_per_entity = checked
     others = [] if fact_keys is None else [fact_keys.violations(expected)]
-    counted = [_count_as(_VIOLATIONS, unnamed_violations(expected, dimension))]
+    violated = unnamed_violations(expected, dimension, has_one_row_per_entity=has_one_row_per_entity)
+    counted = [_count_as(_VIOLATIONS, violated)]
     if assigned is not None:
         # Of all keys only this column is read; the versions are compared if any is assigned already, which is rare.
         already_assigned = _with_keys_of(assigned.select(col(dimension.surrogate_key)), opened, dimension)
