@@ -73,7 +73,7 @@ def calls_by_load(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 @pytest.mark.parametrize(
     ("load_kind", "executing", "commits", "analyzing"),
     [
-        ("first load", 16, 3, 1),
+        ("first load", 14, 3, 1),
         ("snapshot in order", 17, 3, 3),
         ("snapshot without a change", 10, 2, 3),
         ("feed in order", 17, 3, 4),
