@@ -281,14 +281,27 @@ class _ValueChange:
 
 
 def _transition(
-    kind: Column, keys: tuple[Column, Column], values: Sequence[_ValueChange], origin: Column, dimension: Dimension
+    kind: Column,
+    keys: tuple[Column, Column],
+    values: Sequence[_ValueChange],
+    origin: Column,
+    dimension: Dimension,
+    *,
+    shown: tuple[Column, Column] | None = None,
 ) -> Column:
-    """Return one transition as a struct, in the order of `transition_schema`."""
+    """Return one transition as a struct, in the order of `transition_schema`.
+
+    `shown` are the conditions under which it has old and new values; without them it has those that are given.
+    """
     names = [name for name, _ in transition_schema(dimension)]
+    changed, *maps = _changed_values(values)
+    if shown is not None:
+        maps = [F.when(condition, values_by_name) for condition, values_by_name in zip(shown, maps, strict=True)]
     columns = [
         *keys,
         kind,
-        *_changed_values(values),
+        changed,
+        *maps,
         F.col(EFFECTIVE_AT),
         F.coalesce(origin["actor"], F.lit(f"pipeline:{dimension.name}")),
         F.coalesce(origin["reason"], F.when(kind == LOGICAL_DELETE, DEFAULT_DELETE_REASON), F.lit(DEFAULT_REASON)),
@@ -328,30 +341,36 @@ def _values_after(dimension: Dimension) -> dict[str, Column]:
 def _row_transition(dimension: Dimension) -> Column:
     """Return the INSERT, the LOGICAL_DELETE with all values, or the UPDATE with those that differ.
 
-    A LOGICAL_DELETE that opens a version has its key and values too, and the INSERT after it the key before.
+    A LOGICAL_DELETE that opens a version has its key and values too, and the INSERT after it the key before. They are
+    one expression with the conditions in it, because Spark compiles code for each expression of a query.
     """
     row_change, key, key_before = F.col(_ROW_CHANGE), F.col(_KEY), col(_before(_KEY))
-    types = attribute_types(dimension)
-    type_0 = _type_0_names(dimension)
-    names = dimension.attribute_names
-    old = {n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names}
-    old |= {a.name: col(_before(_opening(a.name)))["value"] for a in dimension.attributes if a.untracked == "at_open"}
-    deleted = [_ValueChange(n, types[n], old[n].isNotNull(), old[n], None) for n in names]
+    is_update, is_deleted = row_change == UPDATE, row_change == LOGICAL_DELETE
+    types, before, after = attribute_types(dimension), _values_before(dimension), _values_after(dimension)
+    versioned = {a.name for a in dimension.attributes if a.opens_versions or a.untracked is not None}
+    shows_before, shows_after = row_change != INSERT, ~is_deleted
+    keys = (F.when(is_update, key_before).when(is_deleted, key), F.when(~is_deleted, key))
     if dimension.has_deleted_versions:
-        after = _values_after(dimension)
-        deleted = [
-            _ValueChange(n, types[n], old[n].isNotNull() | after[n].isNotNull(), old[n], after[n]) for n in names
-        ]
-    versioned = [a.name for a in dimension.attributes if a.opens_versions or a.untracked is not None]
-    differs = {n: values_differ(col(n)["v"], old[n]["v"], types[n]) for n in versioned}
-    updated = [_ValueChange(n, types[n], differs[n], old[n], col(n)) for n in versioned]
-    no_key, origin = F.lit(None).cast("bigint"), F.col(OPENED_BY)
-    delete_keys = (key_before, key) if dimension.has_deleted_versions else (key, no_key)
-    return (
-        F.when(row_change == INSERT, _insert(dimension))
-        .when(row_change == UPDATE, _transition(row_change, (key_before, key), updated, origin, dimension))
-        .when(row_change == LOGICAL_DELETE, _transition(row_change, delete_keys, deleted, origin, dimension))
-    )
+        shows_after, keys = F.lit(True), (key_before, key)
+    values = []
+    for name in dimension.attribute_names:
+        old, new = before[name], after[name]
+        differs = values_differ(new["v"], old["v"], types[name]) if name in versioned else F.lit(False)
+        is_shown = (shows_before & old.isNotNull()) | (shows_after & new.isNotNull())
+        values.append(_ValueChange(name, types[name], F.when(is_update, differs).otherwise(is_shown), old, new))
+    shown = (shows_before, shows_after)
+    transition = _transition(row_change, keys, values, F.col(OPENED_BY), dimension, shown=shown)
+    return F.when(row_change.isNotNull(), transition)
+
+
+def _values_before(dimension: Dimension) -> dict[str, Column]:
+    """Return the wrapped values that the version before a moment has, by attribute: those of type 0 are the first."""
+    names, type_0 = dimension.attribute_names, _type_0_names(dimension)
+    before = {
+        n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names
+    }
+    at_open = [a.name for a in dimension.attributes if a.untracked == "at_open"]
+    return before | {n: col(_before(_opening(n)))["value"] for n in at_open}
 
 
 def _latest_overwrite(dimension: Dimension, source: Source) -> Column | None:
