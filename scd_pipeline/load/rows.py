@@ -45,7 +45,7 @@ from scd_pipeline.invariants.dimensions import (
     CHECK,
     KEY,
     collisions,
-    unnamed_violations,
+    count_violations,
     violations,
 )
 from scd_pipeline.load.audit_changes import AuditChanges, count_changes, plan_changes, transition_counts
@@ -58,7 +58,7 @@ from scd_pipeline.load.state import StoredState
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """The invariants whose violation another `key_salt` resolves."""
 _MAX_SHOWN_VIOLATIONS = 20
-_VIOLATIONS, _ASSIGNED = "violations", "assigned"
+_ROWS, _VIOLATIONS, _ASSIGNED = "rows", "violations", "assigned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def plan_row_actions(
     counts = None
     if changes is not None and changes.counts is None:
         counts = count_changes(changes.rows, dimension, by_attribute=by_attribute)
-    checked = _Checked(expected, opened, assigned, comparison.has_one_record_per_entity)
+    checked = _Checked(expected, counted.total, opened, assigned, comparison.has_one_record_per_entity)
     groups = _check_and_count(checked, dimension, fact_keys, counts)
     if changes is not None and counts is not None:
         changes = replace(changes, counts=transition_counts(groups, dimension))
@@ -194,12 +194,13 @@ def effective_records_of(state: StoredState, comparison: Comparison, keys: DataF
 
 
 class _RowCounts(NamedTuple):
-    """Compared rows, computed, with their number by action.
+    """Compared rows, computed, with the number of all and by action.
 
     `unknown_members` is the number of rows that the load writes with the key of the unknown member, by role.
     """
 
     rows: DataFrame
+    total: int
     by_action: dict[str, int]
     unknown_members: dict[str, int]
 
@@ -216,7 +217,7 @@ def _opened_rows(recomputed: _Recomputed, comparison: Comparison, dimension: Dim
     """
     rows = with_last_flag(recomputed.after, dimension).withColumn(ACTION, F.lit(OPEN))
     opened = sum(batch.new for batch in comparison.intake.batches_to_append)
-    return _RowCounts(rows, {OPEN: opened} if opened else {}, {})
+    return _RowCounts(rows, opened, {OPEN: opened} if opened else {}, {})
 
 
 def _count_actions(compared: DataFrame, key_columns: Mapping[str, str]) -> _RowCounts:
@@ -226,9 +227,10 @@ def _count_actions(compared: DataFrame, key_columns: Mapping[str, str]) -> _RowC
     unknown = {
         f"unknown {role}": F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()
     }
-    rows, counts = checkpoint_with_counts(compared, {**by_action, **unknown})
+    rows, counts = checkpoint_with_counts(compared, {_ROWS: F.count(F.lit(1)), **by_action, **unknown})
     return _RowCounts(
         rows,
+        counts[_ROWS],
         {action: counts[action] for action in ACTIONS if counts[action]},
         {role: counts[f"unknown {role}"] for role in key_columns},
     )
@@ -294,11 +296,12 @@ def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:
 class _Checked(NamedTuple):
     """What is checked before anything is written.
 
-    `expected` are the recomputed rows, with their row action, `opened` those that open a version, and `assigned` the
-    surrogate keys of other versions (`_assigned_keys`), None if none can be assigned twice.
+    `expected` are up to `row_limit` recomputed rows, with their row action, and `opened` those that open a version.
+    `assigned` are the surrogate keys of other versions (`_assigned_keys`), None if none can be assigned twice.
     """
 
     expected: DataFrame
+    row_limit: int
     opened: DataFrame
     assigned: DataFrame | None
     has_one_row_per_entity: bool
@@ -318,14 +321,16 @@ def _check_and_count(
     Returns:
         The rows of `counts`.
     """
-    expected, opened, assigned, has_one_row_per_entity = checked
+    expected, opened, assigned = checked.expected, checked.opened, checked.assigned
     others = [] if fact_keys is None else [fact_keys.violations(expected)]
-    violated = unnamed_violations(expected, dimension, has_one_row_per_entity=has_one_row_per_entity)
-    counted = [_count_as(_VIOLATIONS, violated)]
+    violations_count = count_violations(
+        expected, dimension, row_limit=checked.row_limit, has_one_row_per_entity=checked.has_one_row_per_entity
+    )
+    counted = [_named(_VIOLATIONS, violations_count)]
     if assigned is not None:
         # Of all keys only this column is read; the versions are compared if any is assigned already, which is rare.
         already_assigned = _with_keys_of(assigned.select(col(dimension.surrogate_key)), opened, dimension)
-        counted.append(_count_as(_ASSIGNED, already_assigned))
+        counted.append(_named(_ASSIGNED, already_assigned.agg(F.count(F.lit(1)).alias("n"))))
     if counts is not None:
         counted.append(counts)
     rows = union_all(counted).collect()
@@ -348,9 +353,9 @@ def _check_and_count(
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)
 
 
-def _count_as(name: str, rows: DataFrame) -> DataFrame:
-    """Return the number of rows as `n`, with a `group` of this name."""
-    return rows.agg(F.count(F.lit(1)).alias("n")).select(F.array(F.lit(name)).alias("group"), "n")
+def _named(name: str, count: DataFrame) -> DataFrame:
+    """Return a count `n` with a `group` of this name."""
+    return count.select(F.array(F.lit(name)).alias("group"), "n")
 
 
 def _new_salt_of_existing_table(dimension: Dimension) -> str:

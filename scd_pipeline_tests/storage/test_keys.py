@@ -13,6 +13,7 @@ from scd_pipeline.declaration import Dimension, Fact, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, KeyCollision
+from scd_pipeline.invariants import dimensions
 from scd_pipeline.invariants.facts import duplicate_grain
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations.check import check_table
@@ -33,10 +34,15 @@ def salted(salt: str) -> Dimension:
     return Dimension("dim_customer", "id", {"email": 1, "city": 2}, CUSTOMER.sources, key_salt=salt)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "listed_keys", [pytest.param(20_000, id="few rows"), pytest.param(0, id="many rows", marks=pytest.mark.slow)]
+)
 @requirement("F32")
-def test_a_key_collision_within_a_run_fails_it(spark: SparkSession, warehouse: Path) -> None:
+def test_a_key_collision_within_a_run_fails_it(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, listed_keys: int
+) -> None:
     """S14: nothing is written, both versions are reported, and a salt resolves it."""
+    monkeypatch.setattr(dimensions, "MAX_LISTED_KEYS", listed_keys)
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
     with pytest.raises(KeyCollision, match=r"KEY_COLLISION.*id=a.*id=b"):
         ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
