@@ -365,12 +365,10 @@ def _row_transition(dimension: Dimension) -> Column:
 
 def _values_before(dimension: Dimension) -> dict[str, Column]:
     """Return the wrapped values that the version before a moment has, by attribute: those of type 0 are the first."""
-    names, type_0 = dimension.attribute_names, _type_0_names(dimension)
-    before = {
-        n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names
-    }
+    before = {name: col(_before(name)) for name in dimension.attribute_names}
+    before |= {name: F.coalesce(col(_before(_first(name))), before[name]) for name in _type_0_names(dimension)}
     at_open = [a.name for a in dimension.attributes if a.untracked == "at_open"]
-    return before | {n: col(_before(_opening(n)))["value"] for n in at_open}
+    return before | {name: col(_before(_opening(name)))["value"] for name in at_open}
 
 
 def _latest_overwrite(dimension: Dimension, source: Source) -> Column | None:

@@ -109,8 +109,10 @@ def plan_row_actions(
     if _only_opens(state, comparison, fact_keys):
         counted = _opened_rows(recomputed, comparison, dimension)
     else:
-        # Spark Connect limits the depth of a plan, and a fact may have many roles.
-        with temporary_view(recomputed.after) if fact_keys else nullcontext(recomputed.after) as after:
+        # Spark Connect limits the depth of a plan. A first load derives its versions from the delivered rows in one
+        # plan, and a fact may have many roles.
+        is_deep = fact_keys is not None or comparison.has_one_record_per_entity
+        with temporary_view(recomputed.after) if is_deep else nullcontext(recomputed.after) as after:
             fact_keys = with_inferred_members(warehouse, fact_keys, after) if fact_keys else None
             keyed = fact_keys.add_columns(after) if fact_keys else after
             before, keyed = with_last_flag(recomputed.before, dimension), with_last_flag(keyed, dimension)
