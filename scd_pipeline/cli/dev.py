@@ -33,6 +33,9 @@ concurrency:
     default_limit: 1
 run_queue:
   dequeue_interval_seconds: 1 # instead of 5: how long a run may wait before it starts
+run_launcher: # runs are forks of a process that has imported what they need
+  module: scd_pipeline.run_launcher
+  class: ForkedRunLauncher
 run_monitoring:
   enabled: true
   free_slots_after_run_end_seconds: 300 # a run that failed or was terminated releases its table

@@ -1,10 +1,10 @@
 """What Dagster has no public way to report or to read.
 
-Everything that depends on Dagster's private interfaces is in this module: a step cannot publicly record that another
-partition than its own has failed, nor the result of a check that it runs in place of the check's own step, nor can it
-succeed without a partition if it has them, nor read the last result of a check, the partitions that were observed last,
-or the order in which Dagster records partitions; a program cannot publicly load a code location by its module, nor
-evaluate a cron expression.
+Everything that depends on Dagster's private interfaces is in this module and in the run launcher: a step cannot
+publicly record that another partition than its own has failed, nor the result of a check that it runs in place of the
+check's own step, nor can it succeed without a partition if it has them, nor read the last result of a check, the
+partitions that were observed last, or the order in which Dagster records partitions; a program cannot publicly load a
+code location by its module, nor evaluate a cron expression.
 """
 
 from __future__ import annotations

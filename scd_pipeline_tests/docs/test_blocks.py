@@ -134,6 +134,7 @@ def test_the_settings_of_an_instance_are_those_of_this_project_and_of_scd_dev(tm
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert settings["run_monitoring"] == instance["run_monitoring"]
         assert settings["concurrency"]["pools"] == instance["concurrency"]["pools"]
+        assert settings["run_launcher"] == instance["run_launcher"]
 
 
 @pytest.mark.parametrize("block", SHELL, ids=block_id)

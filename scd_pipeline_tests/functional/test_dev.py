@@ -17,6 +17,7 @@ from scd_pipeline.cli import dev
 from scd_pipeline.cli.context import Settings
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
+from scd_pipeline.run_launcher import ForkedRunLauncher
 from scd_pipeline.spark.server import free_port
 
 
@@ -84,6 +85,7 @@ def test_a_default_home_without_a_project_allows_one_writer_per_table(tmp_path: 
         assert (str(pools.pool_granularity), pools.default_pool_limit) == ("PoolGranularity.OP", 1)
         assert instance.run_monitoring_enabled
         assert instance.run_monitoring_settings["free_slots_after_run_end_seconds"] == 300
+        assert isinstance(instance.run_launcher, ForkedRunLauncher)
     (home / "dagster.yaml").write_text("{}", encoding="utf-8")
     dev.dagster_home({}, tmp_path)
     assert (home / "dagster.yaml").read_text(encoding="utf-8") == "{}"
