@@ -22,6 +22,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.deadline import Deadline
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import load as load_table
+from scd_pipeline.load.session_settings import running_queries
 from scd_pipeline.queries import create_views
 
 _EXAMPLES = 8
@@ -85,7 +86,7 @@ def table_assets(
         if audit is not None:
             versions[AUDIT_SUFFIX] = audit.table_version
             counts[AUDIT_SUFFIX] = load_metadata.audit_counts(audit)
-        with ThreadPoolExecutor() as pool:
+        with running_queries(warehouse.spark, result.record_limit), ThreadPoolExecutor() as pool:
             sizes = pool.submit(load_metadata.sizes, warehouse, table.name, versions)  # while the plots are drawn
             details = {
                 **load_metadata.warnings(result),

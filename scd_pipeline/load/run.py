@@ -78,6 +78,7 @@ class LoadResult:
         warnings: What is rarely intended, such as an attribute that opens versions of most entities.
         attribute_changes: The attributes that are new, renamed, wider, retired, or provided again.
         dimension: The declaration; a mirrored one has the attributes of all deliveries.
+        record_limit: An upper bound of the number of records in the change log; None if it is unknown.
     """
 
     table: str
@@ -92,6 +93,7 @@ class LoadResult:
     warnings: tuple[LoadWarning, ...] = ()
     attribute_changes: tuple[AttributeChange, ...] = ()
     dimension: Dimension | None = None
+    record_limit: int | None = None
 
     @property
     def rejected(self) -> tuple[BatchResult, ...]:
@@ -451,6 +453,7 @@ def _committed_load(
         warnings=delivered.warnings,
         attribute_changes=delivered.attribute_changes if delivered.is_committed else (),
         dimension=load_plan.dimension,
+        record_limit=log.records,
     )
     step = LoadedAuditStep(commit, log, load_plan.dimension, load_plan.audit, delivered.existing_entities)
     return _CommittedLoad(result, step, _tables_to_compact(delivered, log, commit))

@@ -1,4 +1,4 @@
-"""The settings of Spark while it runs loads of few records.
+"""The settings of Spark while it runs loads of few records, and checks of few rows.
 
 Spark compiles code for each query, and adapts the query to the sizes that it meets. For a few thousand rows this takes
 longer than the rows do. A load of few records therefore runs without code generation, and one that sorts and joins few
@@ -82,6 +82,14 @@ def running_load(spark: SparkSession, cores: int | None = None) -> Iterator[Runn
         yield load
     finally:
         session.leave(load)
+
+
+@contextmanager
+def running_queries(spark: SparkSession, records: int | None) -> Iterator[None]:
+    """Let the session run queries that read and sort at most so many records; None if their number is unknown."""
+    with running_load(spark) as load:
+        load.expect_records(read=records, shuffled=records)
+        yield
 
 
 @dataclass(slots=True)

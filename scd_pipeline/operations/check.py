@@ -58,6 +58,7 @@ from scd_pipeline.invariants.facts import fact_invariants
 from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
 from scd_pipeline.load.log import read_log
+from scd_pipeline.load.session_settings import running_queries
 from scd_pipeline.operations.expected_values import unexpected_values
 
 MAX_KEYS = 20
@@ -239,7 +240,8 @@ def _check_dimension(tables: _Tables, dimension: Dimension, selected: Sequence[s
         DELETES_ARE_IN_EFFECT: lambda: _deletes_without_effect(warehouse, dimension),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: unexpected_values(warehouse, dimension),
     }
-    return _evaluate([*parts, *_text_parts(name, selected, messages)])
+    with running_queries(warehouse.spark, tables.last(name + LOG_SUFFIX).records):
+        return _evaluate([*parts, *_text_parts(name, selected, messages)])
 
 
 def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[CheckResult, ...]:
@@ -256,7 +258,9 @@ def _check_fact(tables: _Tables, fact: Fact, selected: Sequence[str]) -> tuple[C
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _lost_commits(tables, name, [name], errors),
         TABLES_ARE_APPEND_ONLY: lambda: _not_append_only(warehouse, fact_tables[1:]),
     }
-    return _evaluate([*parts, *_text_parts(name, selected, messages)])
+    sizes = [stored.commit.records, *(dimension.log.records for dimension in pinned.values())]
+    with running_queries(warehouse.spark, None if None in sizes else max(size or 0 for size in sizes)):
+        return _evaluate([*parts, *_text_parts(name, selected, messages)])
 
 
 def _own_tables(dimension: Dimension, suffixes: Sequence[str]) -> list[str]:

@@ -30,6 +30,7 @@ from scd_pipeline.load.deletes_off import warnings_of_log
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions
 from scd_pipeline.load.log import log_high_water_mark, read_log
 from scd_pipeline.load.run import plan
+from scd_pipeline.load.session_settings import running_queries
 from scd_pipeline.load.source_deliveries import stored_deliveries
 
 
@@ -158,10 +159,11 @@ def _source_statuses(
     warehouse: Warehouse, table: DeclaredTable, log: ChangeLog, now: datetime, *, plan_pending: bool
 ) -> list[SourceStatus]:
     dimension = as_dimension(table)
-    committed = log.committed_batches()
-    batches = [batch for _, batch in committed]
-    in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
-    bad_rows, off = _bad_rows_by_batch(log), warnings_of_log(log, batches, dimension)
+    with running_queries(warehouse.spark, log.commit.records):
+        committed = log.committed_batches()
+        batches = [batch for _, batch in committed]
+        in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
+        bad_rows, off = _bad_rows_by_batch(log), warnings_of_log(log, batches, dimension)
     pending = _pending(warehouse, table, batches, plan_pending=plan_pending)
     rejected = [result for result in pending.results or () if result.outcome == "rejected"]
     statuses = []
@@ -277,4 +279,5 @@ def _unknown_members(warehouse: Warehouse, fact: Fact) -> int | None:
     if newest is None:
         return None
     keys = [name for name in fact.key_columns if name in newest.columns()]
-    return newest.rows.where(any_of([col(name) == UNKNOWN_KEY for name in keys])).count()
+    with running_queries(warehouse.spark, newest.commit.records):
+        return newest.rows.where(any_of([col(name) == UNKNOWN_KEY for name in keys])).count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,6 +82,7 @@ def fake_loads(
         lambda _, dimension: [each for each in discover_files(dimension) if each.name not in loaded],
     )
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
+    monkeypatch.setattr(assets, "running_queries", lambda *_: nullcontext())
     monkeypatch.setattr(
         load_metadata, "sizes", lambda _, table, versions: {suffix: {"dagster/row_count": 9} for suffix in versions}
     )

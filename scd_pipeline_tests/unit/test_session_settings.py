@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from scd_pipeline.load.session_settings import running_load
+from scd_pipeline.load.session_settings import running_load, running_queries
 from scd_pipeline_tests.semantics.specification import requirement
 
 PARTITIONS, CODE = "spark.sql.shuffle.partitions", "spark.sql.codegen.wholeStage"
@@ -77,6 +77,15 @@ def test_read_records_decide_on_code_and_shuffled_ones_on_partitions(
 ) -> None:
     with running_load(spark(session)) as load:
         load.expect_records(read=read, shuffled=shuffled)
+        assert few(session) == settings
+    assert session.conf == {PARTITIONS: "200"}
+
+
+@pytest.mark.parametrize(("records", "settings"), [(19_999, FEW), (20_000, ("2", None)), (None, NORMAL)])
+def test_queries_of_few_records_have_the_settings_of_such_a_load(
+    session: Session, records: int | None, settings: tuple[str, str | None]
+) -> None:
+    with running_queries(spark(session), records):
         assert few(session) == settings
     assert session.conf == {PARTITIONS: "200"}
 
