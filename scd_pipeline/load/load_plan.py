@@ -241,7 +241,9 @@ def build_plan(
         # A further attempt may read another state, and rejected deliveries again.
         running.expect_records(read=None, shuffled=None)
     # Keys from dimensions that were read before another load committed must not replace the keys of that load (S24).
-    state = read_state(warehouse, dimension, [audit] if audit else [], fact_keys.last if fact_keys else None)
+    state = read_state(warehouse, dimension, [audit] if audit else [], fact_keys.last if fact_keys else None, running)
+    if running is not None:
+        running.expect_records(read=None, shuffled=None)  # the deliveries may have any number of rows
     stored_dimension = state.dimension
     intake = accept(
         warehouse.spark,

@@ -26,6 +26,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.narrowing import has_few_records
 from scd_pipeline.load.log import build_log, log_high_water_mark, may_have_removed_versions
+from scd_pipeline.load.session_settings import RunningLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,14 @@ def read_state(
     dimension: Dimension,
     downstream: Sequence[PipelineCommit] = (),
     commit: PipelineCommit | None = None,
+    running: RunningLoad | None = None,
 ) -> StoredState:
     """Read the state of a dimension's tables, and check that a load can continue from it.
 
     Args:
         downstream: The last commits of other tables that apply the change log, read before this call.
         commit: The last commit of the table, if it was read already; the state is then that of this commit.
+        running: The load that reads the state, and that has read no delivery yet.
 
     Raises:
         SetupError: One of the tables was not created by this package.
@@ -119,6 +122,8 @@ def read_state(
         # Without a pipeline commit, a table may be one of another program.
         others = [each for each in (history_commit, log.commit, *downstream) if each.exists and not each.number]
         require_pipeline_tables(*[warehouse.table(each.table) for each in others])
+    if running is not None:
+        running.expect_records(read=log.commit.records, shuffled=log.commit.records)
     if has_few_records(log.commit.records):
         log = log.with_checkpoint()
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))
