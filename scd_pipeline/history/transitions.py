@@ -287,16 +287,16 @@ def _transition(
     origin: Column,
     dimension: Dimension,
     *,
-    shown: tuple[Column, Column] | None = None,
+    sides: tuple[Column, Column] | None = None,
 ) -> Column:
     """Return one transition as a struct, in the order of `transition_schema`.
 
-    `shown` are the conditions under which it has old and new values; without them it has those that are given.
+    `sides` are the conditions under which it has old and new values; without them it has those that are given.
     """
     names = [name for name, _ in transition_schema(dimension)]
     changed, *maps = _changed_values(values)
-    if shown is not None:
-        maps = [F.when(condition, values_by_name) for condition, values_by_name in zip(shown, maps, strict=True)]
+    if sides is not None:
+        maps = [F.when(condition, values_by_name) for condition, values_by_name in zip(sides, maps, strict=True)]
     columns = [
         *keys,
         kind,
@@ -358,8 +358,8 @@ def _row_transition(dimension: Dimension) -> Column:
         differs = values_differ(new["v"], old["v"], types[name]) if name in versioned else F.lit(False)
         is_shown = (shows_before & old.isNotNull()) | (shows_after & new.isNotNull())
         values.append(_ValueChange(name, types[name], F.when(is_update, differs).otherwise(is_shown), old, new))
-    shown = (shows_before, shows_after)
-    transition = _transition(row_change, keys, values, F.col(OPENED_BY), dimension, shown=shown)
+    sides = (shows_before, shows_after)
+    transition = _transition(row_change, keys, values, F.col(OPENED_BY), dimension, sides=sides)
     return F.when(row_change.isNotNull(), transition)
 
 
