@@ -71,6 +71,7 @@ def test_a_query_prints_an_aligned_table(scd: Scd) -> None:
     assert "3 rows" in err
 
 
+@pytest.mark.slow(3)
 def test_a_query_as_csv_and_json(scd: Scd) -> None:
     query = "SELECT delivery, bad_rows, run_id IS NULL AS x FROM dim_legislator_batches WHERE bad_rows > 0 ORDER BY 1"
     assert scd("sql", query, "--format", "csv")[1].splitlines()[0] == "delivery,bad_rows,x"
@@ -134,6 +135,7 @@ def test_views_are_queried_by_name(scd: Scd) -> None:
     assert int(scd("sql", query, "--format", "csv")[1].splitlines()[1]) > 1000
 
 
+@pytest.mark.slow(3)
 def test_rows_of_a_file_are_joined_as_of_their_own_times(scd: Scd, tmp_path: Path) -> None:
     file = tmp_path / "votes.csv"
     file.write_text("voted_on,who\n2016-01-15,S000033\n2016-01-15,X000000\n2016,so,on\n", encoding="utf-8")

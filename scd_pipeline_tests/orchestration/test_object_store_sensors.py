@@ -48,6 +48,7 @@ def test_new_late_and_replaced_objects_start_one_run_each(customer: Dimension, s
     }
 
 
+@pytest.mark.slow(3)
 def test_a_tick_lists_the_bucket_once(customer: Dimension, store: ObjectStore) -> None:
     """A thousand objects are one request, also in a tick that requests a run."""
     for number in range(FILES):

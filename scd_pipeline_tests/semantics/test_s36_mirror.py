@@ -376,6 +376,7 @@ def test_the_versions_of_a_delta_table_are_mirrored(spark: SparkSession, tmp_pat
     assert stored is not None and list(stored.retired_at) == ["rent"]
 
 
+@pytest.mark.slow(3)
 @rule("S36")
 def test_mirrored_columns_of_csv_files_are_text_unless_declared(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "shops_2024-01-01.csv").write_text("id,town,visits\n1,Bonn,10\n")

@@ -244,6 +244,7 @@ def test_a_sequence_that_does_not_fit_makes_a_bad_row(load: Load) -> None:
     assert bad_rows(load(BINLOG)) == ["sequence: column 2 is not between 0 and 4294967294"]
 
 
+@pytest.mark.slow(3)
 @rule("S4")
 @rule("S18")
 def test_time_sequence_and_deletes_are_computed_from_several_and_nested_columns(load: Load) -> None:
@@ -330,6 +331,7 @@ def test_placeholders_of_debezium_in_any_form_and_read_by_an_expression_change_n
         assert (row["_bad_reason"], provided) == (None, {"city": "Linz"})
 
 
+@pytest.mark.slow(3)
 @rule("S26")
 def test_an_expression_that_fails_for_a_row_makes_a_bad_row_that_names_the_column(load: Load) -> None:
     """A failing expression of an attribute does not matter in a delete, and none does in a filtered row."""

@@ -339,6 +339,7 @@ def test_names_of_nested_json_fields_are_in_the_declared_encoding(spark: SparkSe
     assert nested.simpleString() == "struct<in €:string>"
 
 
+@pytest.mark.slow(3)
 @pytest.mark.rule("S26")
 def test_declared_separators_are_those_of_text_but_not_of_numbers_in_json(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "a.json"

@@ -62,6 +62,7 @@ def rejected(load_plan: LoadPlan | IntakeResult) -> list[BatchResult]:
     return [batch for batch in load_plan.results if batch.outcome == "rejected"]
 
 
+@pytest.mark.slow(3)
 @pytest.mark.rule("S27")
 def test_an_unreadable_file_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
     """Folders of files, as Spark writes them, are deliveries too, several at once."""

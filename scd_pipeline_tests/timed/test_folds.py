@@ -198,6 +198,7 @@ def test_a_log_in_a_table_rejects_statements_before_the_fold(
     }
 
 
+@pytest.mark.slow(3)
 def test_what_a_fold_contains_may_be_removed_but_not_changed(
     pipeline: Pipeline, tmp_path: Path, write: Callable[..., TimedTable]
 ) -> None:
