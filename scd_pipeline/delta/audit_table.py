@@ -179,14 +179,14 @@ def audit_changes(
     else:
         rows = _differing_rows(rows.withColumn(_CONTENT, _content(dimension)), recorded, dimension)
         rows = rows.drop(_CONTENT, _RECORDED_TS, _CAUSE)
-    return rows.withColumn(AUDIT_ID, _row_number(dimension, log_commit))
+    return rows.withColumn(AUDIT_ID, _audit_id(dimension, log_commit))
 
 
-def _row_number(dimension: Dimension, log_commit: int) -> Column:
+def _audit_id(dimension: Dimension, log_commit: int) -> Column:
     """Return a hash that differs between the rows of a step.
 
-    Those of one entity with one type and time are of different sources or groups of attributes (`build_transitions`),
-    or withdraw different transitions.
+    Two rows of one entity with the same type and time have different sources or groups of attributes
+    (`build_transitions`), or withdraw different transitions.
     """
     parts = [
         key_text(dimension.key_names),

@@ -364,7 +364,7 @@ def _row_transition(dimension: Dimension) -> Column:
 
 
 def _values_before(dimension: Dimension) -> dict[str, Column]:
-    """Return the wrapped values that the version before a moment has, by attribute: those of type 0 are the first."""
+    """Return the wrapped value of each attribute in the version before a moment; for type 0 the first value."""
     before = {name: col(_before(name)) for name in dimension.attribute_names}
     before |= {name: F.coalesce(col(_before(_first(name))), before[name]) for name in _type_0_names(dimension)}
     at_open = [a.name for a in dimension.attributes if a.untracked == "at_open"]

@@ -83,10 +83,10 @@ def invariants(dimension: Dimension) -> dict[str, Invariant]:
 def count_violations(
     rows: DataFrame, dimension: Dimension, *, row_limit: int, has_one_row_per_entity: bool = False
 ) -> DataFrame:
-    """Count the violations of all invariants, at less cost than finding them; 0 only if there is none.
+    """Count the violations of all invariants, which costs less than to name them; 0 only if there is none.
 
     Args:
-        rows: The rows, of which up to 20,000 are grouped by one aggregate that lists their surrogate keys.
+        rows: The rows. One aggregate lists the surrogate keys of up to `MAX_LISTED_KEYS` rows.
         dimension: The declaration.
         row_limit: An upper bound of their number.
         has_one_row_per_entity: Whether each entity has one row, so that no row has to be compared with others.
