@@ -95,6 +95,30 @@ def to_comparable(value: Column, data_type: DataType) -> Column:
     return value
 
 
+def widened(value: Column, stored: DataType, wider: DataType) -> Column:
+    """Return a value of a stored type as one of a wider type (`types.is_wider`); NULL stays NULL.
+
+    Spark casts structs by the positions of their fields, and only to as many fields.
+    """
+    if stored == wider:
+        return value
+    match stored, wider:
+        case Struct(), Struct():
+            types = dict(stored.fields)
+            fields = [
+                widened(value[name], types[name], each) if name in types else F.lit(None).cast(each.ddl())
+                for name, each in wider.fields
+            ]
+            named = [field.alias(name) for field, (name, _) in zip(fields, wider.fields, strict=True)]
+            return F.when(value.isNotNull(), F.struct(*named))
+        case Array(), Array():
+            return F.transform(value, lambda e: widened(e, stored.element, wider.element))
+        case Map(), Map():
+            return F.transform_values(value, lambda _, e: widened(e, stored.value, wider.value))
+        case _:
+            return value.cast(wider.ddl())
+
+
 def values_differ(left: Column, right: Column, data_type: DataType) -> Column:
     """Return whether two values differ (S8); never NULL."""
     return ~to_comparable(left, data_type).eqNullSafe(to_comparable(right, data_type))

@@ -14,7 +14,7 @@ from scd_pipeline.declaration.frozen import (
     frozen_mapping,
     set_frozen_fields,
 )
-from scd_pipeline.declaration.types import is_wider, parse_type
+from scd_pipeline.declaration.types import common_type, parse_type
 
 MIRROR = "mirror"
 """The value of `attributes` that stands for a mirror with its defaults."""
@@ -117,7 +117,7 @@ def mirrored_type(delivered: str) -> str:
 
 
 def merged_types(stored: Mapping[str, str], delivered: Mapping[str, str]) -> dict[str, str]:
-    """Return the type of each mirrored column by its name: the wider one of the stored and the delivered type.
+    """Return the type of each mirrored column by its name, as of `common_type`.
 
     Args:
         stored: The types of the columns before the delivery.
@@ -127,23 +127,22 @@ def merged_types(stored: Mapping[str, str], delivered: Mapping[str, str]) -> dic
     types = dict(stored)
     for name, data_type in delivered.items():
         present = names.get(name.casefold(), name)
-        if present not in types or is_wider(parse_type(data_type), parse_type(types[present])):
-            types[present] = data_type
+        types[present] = _common(types.get(present, data_type), data_type) or data_type
     return types
 
 
 def changed_types(stored: Mapping[str, str], delivered: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the stored and the delivered type of each column of which neither type is the wider one, by its name."""
+    """Return the stored and the delivered type of each column for which there is no common one, by its name."""
     types = {name.casefold(): data_type for name, data_type in stored.items()}
     pairs = {name: (types.get(name.casefold(), each), each) for name, each in delivered.items()}
-    return {name: pair for name, pair in pairs.items() if not _are_compatible(*pair)}
+    return {name: pair for name, pair in pairs.items() if _common(*pair) is None}
 
 
-def _are_compatible(stored: str, delivered: str) -> bool:
+def _common(stored: str, delivered: str) -> str | None:
     if stored == delivered:
-        return True
-    types = parse_type(stored), parse_type(delivered)
-    return is_wider(*types) or is_wider(*reversed(types))
+        return stored
+    common = common_type(parse_type(stored), parse_type(delivered))
+    return None if common is None else common.ddl()
 
 
 def _former_names(declared: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from scd_pipeline.declaration.tables import SUFFIXES
 
@@ -25,6 +26,11 @@ TABLE_NAME_RULE = (
 def quote_name(name: str) -> str:
     """Return the name in backticks, so that Spark reads dots and blanks as part of it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def quote_path(path: Sequence[str]) -> str:
+    """Return a column, and the names inside of it, in backticks."""
+    return ".".join(map(quote_name, path))
 
 
 def is_column_name(name: str) -> bool:

@@ -285,19 +285,68 @@ class _Parser:
         return name, self.type(depth + 1)
 
 
-def is_wider(data_type: DataType, other: DataType) -> bool:
-    """Return whether a type has all values of another one, each with the same text, and further values.
+def common_type(stored: DataType, delivered: DataType) -> DataType | None:
+    """Return the type of a column that gets values of another type: the stored or a wider one; None if there is none.
 
-    So a whole number can have more bytes, and a decimal more digits before its point. A double has other texts than a
-    float, and digits after the point are part of the text: with them, hashes of stored values would change.
+    A wider type has all values of the stored one, each with the same text (`lossless.to_text`). So a whole number can
+    have more bytes, and a decimal more digits before its point. A struct can have more fields, after those that it has;
+    they are NULL in stored values. A double has other texts than a float, and digits after the point are part of the
+    text: with them, hashes of stored values would change. A stored double or decimal also gets whole numbers, of which
+    those that it does not have are bad values.
     """
-    match other, data_type:
+    match stored, delivered:
         case Primitive(narrow), Primitive(wide) if narrow in _INTEGERS and wide in _INTEGERS:
-            return _INTEGERS.index(narrow) < _INTEGERS.index(wide)
-        case Decimal(), Decimal():
-            return other.scale == data_type.scale and other.precision < data_type.precision
+            return max(stored, delivered, key=lambda each: _INTEGERS.index(each.name))
+        case ((Primitive("double") | Decimal()), Primitive(whole)) if whole in _INTEGERS:
+            return stored
+        case Decimal(), Decimal() if stored.scale == delivered.scale:
+            return max(stored, delivered, key=lambda each: each.precision)
+        case Array(), Array():
+            element = common_type(stored.element, delivered.element)
+            return element and Array(element)
+        case Map(), Map() if stored.key == delivered.key:
+            value = common_type(stored.value, delivered.value)
+            return value and Map(stored.key, value)
+        case Struct(), Struct():
+            return _common_struct(stored, delivered)
         case _:
-            return False
+            return stored if stored == delivered else None
+
+
+def _common_struct(stored: Struct, delivered: Struct) -> Struct | None:
+    """Return the stored fields, each with the common type, and after them the delivered ones that are new."""
+    added = {name.casefold(): (name, data_type) for name, data_type in delivered.fields}
+    fields: list[tuple[str, DataType]] = []
+    for name, data_type in stored.fields:
+        _, other = added.pop(name.casefold(), (name, data_type))
+        common = common_type(data_type, other)
+        if common is None:
+            return None
+        fields.append((name, common))
+    return Struct((*fields, *added.values()))
+
+
+def is_wider(data_type: DataType, other: DataType) -> bool:
+    """Return whether a type has all values of another one, each with the same text, and further values."""
+    return data_type != other and common_type(other, data_type) == data_type
+
+
+def nested_columns(name: str, data_type: DataType) -> dict[tuple[str, ...], DataType]:
+    """Return the type of a column and of everything inside of it, by its path as Delta's commands have it."""
+    inner: tuple[tuple[str, DataType], ...]
+    match data_type:
+        case Array(element=element):
+            inner = (("element", element),)
+        case Map(value=value):
+            inner = (("value", value),)
+        case Struct(fields=fields):
+            inner = fields
+        case _:
+            inner = ()
+    columns: dict[tuple[str, ...], DataType] = {(name,): data_type}
+    for part, part_type in inner:
+        columns |= {(name, *path): each for path, each in nested_columns(part, part_type).items()}
+    return columns
 
 
 def has_map(data_type: DataType) -> bool:

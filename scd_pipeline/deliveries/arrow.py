@@ -26,10 +26,10 @@ def to_arrow(frame: Any) -> pyarrow.Table:
     pandas is converted by Arrow, so that the time zone of the process has no effect (S1).
 
     Returns:
-        A table with types that Spark has. Unsigned integers become the next wider type, a column that has only NULLs
-        becomes text, NaN stays NaN. A column of times with digits beyond microseconds becomes text, so that it is cast
-        like that of a file (S26). Times without a zone become text too: Spark would read a timestamp as UTC, before the
-        zone that the source declares is known (S1).
+        A table with types that Spark has. Unsigned integers become the next wider type, NaN stays NaN. A column of
+        times with digits beyond microseconds becomes text, so that it is cast like that of a file (S26). Times without
+        a zone become text too: Spark would read a timestamp as UTC, before the zone that the source declares is known
+        (S1).
 
     Raises:
         Exception: Errors of pandas and Arrow, whose texts repeat values.
@@ -162,7 +162,7 @@ def _to_spark_type(leaf: pyarrow.DataType, precise: pyarrow.DataType | None = No
         return pyarrow.timestamp(precise.unit if precise else "us", tz="UTC" if leaf.tz else None)
     if pyarrow.types.is_dictionary(leaf):
         return _to_spark_type(leaf.value_type, precise and leaf.value_type)
-    return pyarrow.string() if pyarrow.types.is_null(leaf) else signed.get(leaf, leaf)
+    return signed.get(leaf, leaf)
 
 
 def _timestamp_to_text(leaf: pyarrow.DataType) -> pyarrow.DataType:

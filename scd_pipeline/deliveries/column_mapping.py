@@ -133,12 +133,12 @@ class _Delivered:
         return value and (replace(declared, from_=(), expression=value[0]), value[1])
 
     def path_into_text(self, declared: DeclaredColumn) -> tuple[str, ...]:
-        """Return the first path into a column of text, if rows have fields of their own; otherwise an empty one.
+        """Return the first path into a column without objects, if rows have fields of their own; else an empty one.
 
-        A field of objects has this type in a delivery whose objects are all NULL.
+        A field of objects is text, or has no type, in a delivery whose objects are all NULL.
         """
         paths = (tuple(name.split(".")) for name in declared.from_ if "." in name)
-        texts = {name for name, each in self.types.items() if isinstance(each, T.StringType)}
+        texts = {name for name, each in self.types.items() if isinstance(each, T.StringType | T.NullType)}
         return next((path for path in paths if self.row_fields.lacks(path[0]) and path[0].lower() in texts), ())
 
     def missing_column(self, name: str, declared: DeclaredColumn) -> str:

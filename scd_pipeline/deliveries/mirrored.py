@@ -18,20 +18,36 @@ def mirrored_columns(
 ) -> dict[str, str]:
     """Return the type of each delivered column that becomes an attribute, by its name.
 
-    A column of no type, as all of its values are NULL, does not become one; nor does that of a retired attribute, or a
-    column with the name of a key column or a declared attribute that is read from another column.
+    A column of no type, as all of its values are NULL or empty arrays, does not become one; nor does that of a retired
+    attribute, or a column with the name of a key column or a declared attribute that is read from another column.
     """
     mirrored = {attribute.name for attribute in dimension.mirrored_attributes if not attribute.retired}
     declared = [attribute.name for attribute in dimension.attributes if attribute.name not in mirrored]
     targets = [*dimension.delivered_key_names, *declared]
     excluded = dimension.technical_columns.union(name.casefold() for name in targets)
     names = unused_columns([field.name for field in fields], source, channel, targets)
-    types = {field.name: field.dataType for field in fields if field.name in names}
-    return {
-        name: data_type.simpleString()
-        for name, data_type in types.items()
-        if name.casefold() not in excluded and not isinstance(data_type, T.NullType)
-    }
+    read = [field for field in fields if field.name in names and field.name.casefold() not in excluded]
+    types = {field.name: _known_type(field.dataType) for field in read}
+    return {name: data_type.simpleString() for name, data_type in types.items() if data_type is not None}
+
+
+def _known_type(data_type: T.DataType) -> T.DataType | None:
+    """Return a type without the fields whose values are all NULL; None if no value of the type is known."""
+    match data_type:
+        case T.NullType():
+            return None
+        case T.ArrayType():
+            element = _known_type(data_type.elementType)
+            return None if element is None else T.ArrayType(element)
+        case T.MapType():
+            value = _known_type(data_type.valueType)
+            return None if value is None else T.MapType(data_type.keyType, value)
+        case T.StructType():
+            types = {field.name: _known_type(field.dataType) for field in data_type.fields}
+            fields = [T.StructField(name, each) for name, each in types.items() if each is not None]
+            return T.StructType(fields) if fields else None
+        case _:
+            return data_type
 
 
 def has_key(fields: Sequence[T.StructField], source: Source, dimension: Dimension) -> bool:

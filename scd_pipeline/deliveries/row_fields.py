@@ -63,15 +63,15 @@ class RowFields:
     def has_path(self, path: Sequence[str], data_type: T.DataType) -> Column | None:
         """Return whether objects and maps at a path have the next name in it; None if they always have.
 
-        An object that is NULL lacks nothing. A column of text has no objects: only its NULLs lack nothing. A path into
-        an array is that of the values of all its objects, NULL for one that lacks the name.
+        An object that is NULL lacks nothing. A column of text or of no type has no objects: only its NULLs lack
+        nothing. A path into an array is that of the values of all its objects, NULL for one that lacks the name.
 
         Args:
             path: A column, and the names inside of it.
             data_type: The type of the column.
         """
         token, value, conditions = self.token(path[0]), col(path[0]), []
-        if isinstance(data_type, T.StringType):
+        if isinstance(data_type, T.StringType | T.NullType):
             return value.isNull() if token is None else json_text.is_null(token)
         for name in path[1:]:
             if isinstance(data_type, T.ArrayType):

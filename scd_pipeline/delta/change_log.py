@@ -38,7 +38,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, is_widened, renamed_columns, skipping_columns
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, altered_column, renamed_columns, skipping_columns
 from scd_pipeline.delta.table import Table
 from scd_pipeline.expressions import col, constant_number, to_current_names, unwrap, wrap
 from scd_pipeline.frames import checkpoint, empty_frame, local_frame
@@ -175,9 +175,7 @@ class ChangeLog:
         values = []
         for name, names in attributes.items():
             existing = next((n for n in names if n in self.columns), None)
-            value = col(existing) if existing else F.lit(None)
-            is_stored = existing is not None and not is_widened(self.columns[existing], types[name].ddl())
-            values.append((value if is_stored else value.cast(types[name].ddl())).alias(name))
+            values.append(altered_column(existing, self.columns, types[name].ddl()).alias(name))
         former = renamed_columns(self.dimension.attributes, generated=False)
         provided = F.transform(PROVIDED, to_current_names(former)) if former else F.col(PROVIDED)
         if self.dimension.landing is not None:

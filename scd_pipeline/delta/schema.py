@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
@@ -21,14 +21,14 @@ from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.tables import ARCHIVE_SUFFIX, LOG_SUFFIX
-from scd_pipeline.declaration.types import is_wider, parse_type
+from scd_pipeline.declaration.types import is_wider, leaves, nested_columns, parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration, stored_declaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
-from scd_pipeline.expressions import col, without_blanks
+from scd_pipeline.expressions import col, widened, with_columns, without_blanks
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.texts import pluralize
@@ -127,6 +127,19 @@ class WidenColumn:
     name: str
     old: str
     new: str
+
+    @property
+    def widened(self) -> dict[tuple[str, ...], str]:
+        """The wider type of the column, or of each value inside of it that gets one, by its path."""
+        old, new = (nested_columns(self.name, parse_type(ddl)) for ddl in (self.old, self.new))
+        simple = {path: each for path, each in new.items() if leaves(each) == (each,)}
+        return {path: each.ddl() for path, each in simple.items() if old.get(path, each) != each}
+
+    @property
+    def added(self) -> dict[tuple[str, ...], str]:
+        """The type of each field that structs inside of the column get, by its path."""
+        old, new = (nested_columns(self.name, parse_type(ddl)) for ddl in (self.old, self.new))
+        return {path: each.ddl() for path, each in new.items() if path not in old and path[:-1] in old}
 
     def __str__(self) -> str:
         return f"widen column in {self.table}: {self.name} from {self.old} to {self.new}"
@@ -591,8 +604,23 @@ def with_widened_columns(rows: DataFrame, stored: Mapping[str, str], dimension: 
     declared = {name: ddl for name, ddl, _ in stored_schema(dimension)}
     current_names = renamed_columns(dimension.attributes, generated=True)
     types = {name: declared.get(current_names.get(name, name), ddl) for name, ddl in stored.items()}
-    casts = {name: col(name).cast(ddl) for name, ddl in types.items() if is_widened(stored[name], ddl)}
-    return rows.withColumns(casts) if casts else rows
+    wider = {name: ddl for name, ddl in types.items() if is_widened(stored[name], ddl)}
+    return with_columns(rows, {name: altered_column(name, stored, ddl) for name, ddl in wider.items()})
+
+
+def altered_column(name: str | None, stored: Mapping[str, str], ddl: str) -> Column:
+    """Return a column of a table with its declared type, if that is wider.
+
+    Args:
+        name: The name that the column has in the table; None for one that it lacks, which is NULL.
+        stored: The type of each column of the table by name.
+        ddl: The declared type.
+    """
+    if name is None:
+        return F.lit(None).cast(ddl)
+    if not is_widened(stored[name], ddl):
+        return col(name)
+    return widened(col(name), parse_type(stored[name]), parse_type(ddl))
 
 
 def renamed_columns(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, str]:
@@ -640,9 +668,9 @@ def with_altered_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
 
     Columns are only added, renamed or widened. A column under a former name has its values, and an added one is NULL.
     """
-    missing = [field for field in others.schema.fields if field.name not in rows.columns]
-    former_names = [name for name in rows.columns if name not in others.columns]
-    values = {name: col(name) for name in others.columns if name in rows.columns}
-    values |= {field.name: F.lit(None).cast(field.dataType) for field in missing}
-    values |= {field.name: col(name) for field, name in zip(missing, former_names, strict=False)}
-    return rows.select(*[values[name].alias(name) for name in others.columns])
+    types = {field.name: field.dataType.simpleString() for field in others.schema.fields}
+    stored = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    missing = [name for name in types if name not in stored]
+    former_names = dict(zip(missing, (name for name in stored if name not in types), strict=False))
+    names = {name: name if name in stored else former_names.get(name) for name in types}
+    return rows.select(*[altered_column(names[name], stored, ddl).alias(name) for name, ddl in types.items()])

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from scd_pipeline.declaration.names import quote_name
+from scd_pipeline.declaration.names import quote_name, quote_path
 from scd_pipeline.declaration.table_properties import V_ORDER
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
 from scd_pipeline.delta.scratch import scratch_table_path
@@ -166,14 +166,14 @@ class Table:
         if comment:
             self.set_properties({"comment": comment})
 
-    def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
-        """Add nullable columns.
+    def add_columns(self, columns: Sequence[tuple[Sequence[str], str]]) -> None:
+        """Add nullable columns, or fields inside of columns, each by its path and with its type.
 
         Times without a zone need a table feature, which Delta enables by itself only for a new table.
         """
         if any("timestamp_ntz" in data_type for _, data_type in columns):
             self.set_properties({_TIMES_WITHOUT_ZONE: "supported"})
-        ddl = ", ".join(f"{quote_name(name)} {data_type}" for name, data_type in columns)
+        ddl = ", ".join(f"{quote_path(path)} {data_type}" for path, data_type in columns)
         self._alter(f"ALTER TABLE {self.identifier} ADD COLUMNS ({ddl})")
 
     def rename_column(self, old: str, new: str) -> None:
@@ -192,9 +192,9 @@ class Table:
         except UsageError as error:
             raise UnsupportedDelta("NO_TYPE_WIDENING", f"table {self.name}", property=_TYPE_WIDENING) from error
 
-    def widen_column(self, name: str, data_type: str) -> None:
-        """Give a column a wider type in the metadata alone."""
-        self._alter(f"ALTER TABLE {self.identifier} ALTER COLUMN {quote_name(name)} TYPE {data_type}")
+    def widen_column(self, path: Sequence[str], data_type: str) -> None:
+        """Give a column, or a value inside of one, a wider type in the metadata alone."""
+        self._alter(f"ALTER TABLE {self.identifier} ALTER COLUMN {quote_path(path)} TYPE {data_type}")
 
     def comment_column(self, name: str, comment: str) -> None:
         """Set the comment of a column."""

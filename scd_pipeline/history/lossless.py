@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.types import Array, DataType, Map, Struct
 from scd_pipeline.expressions import array_where
 
@@ -15,10 +16,11 @@ def to_text(value: Column, data_type: DataType) -> Column:
     """Return the value as text; NULL stays NULL.
 
     Numbers, dates and times (in UTC) have their usual form; binary values are hexadecimal digits. Arrays, structs and
-    maps are JSON with such texts as leaves; a map is an array of entries, sorted by key.
+    maps are JSON with such texts as leaves; a map is an array of entries, sorted by key. A struct has its fields by
+    name, in lower case, and without those that are NULL: a further field changes no text of values that lack it.
     """
     if isinstance(data_type, Array | Map | Struct):
-        json = F.to_json(F.struct(_texts(value, data_type).alias("v")), {"ignoreNullFields": "false"})
+        json = F.to_json(F.struct(_texts(value, data_type).alias("v")), {"ignoreNullFields": "true"})
         return F.when(value.isNotNull(), json)
     return F.hex(value) if data_type.ddl() == "binary" else value.cast("string")
 
@@ -49,7 +51,7 @@ def wrapped_value(values: Column, name: str, data_type: DataType) -> Column:
 
 
 def _texts(value: Column, data_type: DataType) -> Column:
-    """Return the same tree with texts as leaves, arrays of entries for maps, and numbered fields."""
+    """Return the same tree with texts as leaves, arrays of entries for maps, and fields in the order of their names."""
     match data_type:
         case Array(element=element):
             return F.transform(value, lambda e: _texts(e, element))
@@ -60,7 +62,8 @@ def _texts(value: Column, data_type: DataType) -> Column:
             )
             return F.array_sort(entries)
         case Struct(fields=fields):
-            texts = [_texts(value[name], field).alias(f"f{i}") for i, (name, field) in enumerate(fields)]
+            by_name = {name.casefold(): (name, field) for name, field in fields}
+            texts = [_texts(value[name], field).alias(key) for key, (name, field) in sorted(by_name.items())]
             return F.when(value.isNotNull(), F.struct(*texts))
         case _:
             return to_text(value, data_type)
@@ -74,7 +77,7 @@ def _texts_ddl(data_type: DataType) -> str:
         case Map(key=key_type, value=value_type):
             return f"array<struct<k:{_texts_ddl(key_type)},v:{_texts_ddl(value_type)}>>"
         case Struct(fields=fields):
-            return f"struct<{','.join(f'f{i}:{_texts_ddl(field)}' for i, (_, field) in enumerate(fields))}>"
+            return f"struct<{','.join(f'{quote_name(name.casefold())}:{_texts_ddl(field)}' for name, field in fields)}>"
         case _:
             return "string"
 
@@ -91,7 +94,7 @@ def _typed(texts: Column, data_type: DataType) -> Column:
             )
             return F.map_from_entries(entries)
         case Struct(fields=fields):
-            values = [_typed(texts[f"f{i}"], field).alias(name) for i, (name, field) in enumerate(fields)]
+            values = [_typed(texts[name.casefold()], field).alias(name) for name, field in fields]
             return F.when(texts.isNotNull(), F.struct(*values))
         case _:
             return from_text(texts, data_type)

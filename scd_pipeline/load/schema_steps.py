@@ -171,7 +171,7 @@ def execute_steps(
         planned, properties = properties, created.get(dimension.name) or table.properties()
         if planned and StoredDeclaration.from_properties(planned) != StoredDeclaration.from_properties(properties):
             raise ConflictError("SCHEMA_CONFLICT", f"table {table.name}", operation="ALTER")
-    for name in dict.fromkeys(step.table for step in steps if isinstance(step, WidenColumn)):
+    for name in dict.fromkeys(step.table for step in steps if isinstance(step, WidenColumn) and step.widened):
         warehouse.writable(name).allow_widening()
     if not has_properties(properties, expected):
         table.set_properties(expected)
@@ -197,11 +197,14 @@ def execute(step: SchemaStep, warehouse: Warehouse) -> bool:
         case CreateTable():
             return table.create(step.columns, step.properties, step.description)
         case AddColumn():
-            table.add_columns([(step.name, step.type)])
+            table.add_columns([((step.name,), step.type)])
         case RenameColumn():
             table.rename_column(step.old, step.new)
         case WidenColumn():
-            table.widen_column(step.name, step.new)
+            for path, data_type in step.widened.items():
+                table.widen_column(path, data_type)
+            if step.added:
+                table.add_columns(list(step.added.items()))
         case CommentColumn():
             table.comment_column(step.name, step.comment)
         case AddConstraint():

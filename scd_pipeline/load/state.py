@@ -74,7 +74,12 @@ class StoredState:
     def with_dimension(self, dimension: Dimension) -> StoredState:
         """Return the state with the attributes that a mirrored dimension gets from its deliveries (S36)."""
         dimension = with_stored_names(dimension, StoredDeclaration.from_properties(self.properties))
-        return replace(self, dimension=dimension, log=replace(self.log, dimension=dimension))
+        rows, table_rows = (
+            None if frame is None else with_widened_columns(frame, self.columns, dimension)
+            for frame in (self.rows, self.table_rows)
+        )
+        log = replace(self.log, dimension=dimension)
+        return replace(self, dimension=dimension, log=log, rows=rows, table_rows=table_rows)
 
     def at_step(self, after: int, upto: int) -> StoredState:
         """Return the state in which the log ends with the commit `upto`, and the table has applied it up to `after`."""

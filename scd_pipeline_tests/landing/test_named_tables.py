@@ -59,6 +59,25 @@ def test_overlapping_pages_have_each_record_once(pipeline: Pipeline, tmp_path: P
     assert pipeline.current("raw_issues").where("state = 'open'").count() == 1
 
 
+@rule("S38", "S36")
+def test_a_column_gets_its_type_with_its_first_value(pipeline: Pipeline) -> None:
+    """Records of JSON lack fields, have others as NULL or empty, and write whole numbers without a point."""
+    first = [{"id": 1, "votes": None, "tags": [], "owner": {}, "price": 5.5, "user": {"name": "ann", "team": None}}]
+    second = [{"id": 2, "votes": 7, "tags": [{"n": 1}], "owner": {"id": 9}, "price": 5, "user": {"team": "core"}}]
+    pipeline.load("raw_posts", first, at="2024-01-31", disposition="merge", primary_key={"id": "bigint"})
+    result = pipeline.load("raw_posts", second, at="2024-02-29")
+    assert sorted(map(str, result.attribute_changes)) == [
+        "attribute owner: added as struct<id:bigint>",
+        "attribute tags: added as array<struct<n:bigint>>",
+        "attribute user: widened from struct<name:string> to struct<name:string,team:string>",
+        "attribute votes: added as bigint",
+    ]
+    stored = {row["id"]: row for row in pipeline.current("raw_posts").toArrow().to_pylist()}
+    unknown = dict.fromkeys(("votes", "tags", "owner"))
+    assert stored[1].items() >= {**unknown, "price": 5.5, "user": {"name": "ann", "team": None}}.items()
+    assert stored[2].items() >= {**second[0], "price": 5.0, "user": {"name": None, "team": "core"}}.items()
+
+
 @requirement("D11")
 @rule("S38")
 def test_records_are_loaded_into_the_table_that_each_names(pipeline: Pipeline) -> None:

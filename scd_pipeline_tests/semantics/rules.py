@@ -390,9 +390,10 @@ RULES: dict[str, Rule] = {
         """,
         (
             "A wider type is one in which the values have the same text: a whole number of more bytes, and a decimal "
-            "with more digits before its point. It changes the columns in place, without writing rows. A double in "
-            "place of a float, or more digits after the point, would change texts and hashes of stored values, and is "
-            "an error.",
+            "with more digits before its point. A struct may also have further fields, after those that it has, which "
+            "are NULL in stored values; arrays and maps may have wider elements and values. It changes the columns in "
+            "place, without writing rows. A double in place of a float, or more digits after the point, would change "
+            "texts and hashes of stored values, and is an error.",
             "A feed with `updates: partial` may lack the column of any attribute, which is then not provided.",
             "A delivered column with the name of one that readers add, such as `_scd_line` or `_metadata`, is "
             "undeclared. If the declaration reads it, the delivery is rejected with its name.",
@@ -419,7 +420,10 @@ RULES: dict[str, Rule] = {
           opens no versions. If it comes back, the same attribute continues.
         - A column that is renamed continues if `former_names` of `mirror` has the old name. Otherwise the old attribute
           is retired and the new one added.
-        - A wider type widens the attribute in place (S20). A delivery with any other type is rejected.
+        - A wider type widens the attribute in place (S20). Values of a narrower type fit. A delivery with any other
+          type is rejected.
+        - A struct, also one inside of arrays and other structs, has the fields of all deliveries. A field that a
+          delivery lacks is NULL, and the order of the fields does not matter.
 
         The deliveries in effect decide which attributes exist and which are retired, in order of their times: a late
         delivery that is older than the last one retires nothing.
@@ -430,7 +434,11 @@ RULES: dict[str, Rule] = {
             "Of a dimension with mirrored attributes, an attribute with a declared `type`, or one that `columns` of "
             "the source maps, is an ordinary one: it rejects deliveries without its column (S20), and values are cast.",
             "A `float` column becomes a `double`, which has all of its values, so that it can widen. A column whose "
-            "values are all NULL, and have no type, becomes an attribute with the first delivery that has one.",
+            "values are all NULL, or empty arrays, and have no type, becomes an attribute with the first delivery that "
+            "has one; the same is true of a field inside of a struct.",
+            "Whole numbers fit an attribute that is a `double` or a `decimal`: one that it does not have is a bad "
+            "value (S26). A number with a fraction does not fit an attribute that is a whole number, and rejects the "
+            "delivery.",
             "The columns of CSV and JSON files have no types: they become attributes of text.",
             "A column whose name or type no attribute can have rejects the delivery, with the column.",
             "The columns of a rejected delivery are no attributes.",
@@ -515,9 +523,9 @@ RULES: dict[str, Rule] = {
         """,
         (
             "A wider type is one in which the values have the same text: a whole number of more bytes, and a decimal "
-            "with more digits before its point. It changes the columns in place, without writing rows. A double "
-            "instead of a float, or more digits after the point, would change texts and hashes of stored values, and "
-            "is an error.",
+            "with more digits before its point, and a struct with further fields (S20). It changes the columns in "
+            "place, without writing rows. A double instead of a float, or more digits after the point, would change "
+            "texts and hashes of stored values, and is an error.",
         ),
         built=False,
     ),

@@ -96,7 +96,7 @@ def test_a_column_of_any_type_can_be_added(spark: SparkSession, warehouse: Path)
     table.create([("id", "string", True)], {}, "")
     added = {"seen": "timestamp_ntz", "visits": "array<struct<at:timestamp_ntz>>"}
     for column in added.items():
-        table.add_columns([column])
+        table.add_columns([((column[0],), column[1])])
     assert table.columns() == {"id": "string", **added}
 
 

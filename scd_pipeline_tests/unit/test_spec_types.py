@@ -17,6 +17,7 @@ from scd_pipeline.declaration.types import (
     Map,
     Primitive,
     Struct,
+    common_type,
     is_wider,
     parse_type,
 )
@@ -129,7 +130,16 @@ def test_any_text_is_parsed_or_rejected(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("narrow", "wide"),
-    [("tinyint", "smallint"), ("int", "bigint"), ("tinyint", "bigint"), ("decimal(10,2)", "decimal(12,2)")],
+    [
+        ("tinyint", "smallint"),
+        ("int", "bigint"),
+        ("tinyint", "bigint"),
+        ("decimal(10,2)", "decimal(12,2)"),
+        ("array<int>", "array<bigint>"),
+        ("map<string,int>", "map<string,bigint>"),
+        ("struct<a:int>", "struct<a:int,b:string>"),
+        ("array<struct<a:struct<b:int>>>", "array<struct<a:struct<b:bigint,c:date>>>"),
+    ],
 )
 def test_a_wider_type_has_the_texts_of_the_narrower_one(narrow: str, wide: str) -> None:
     assert is_wider(parse_type(wide), parse_type(narrow))
@@ -147,8 +157,33 @@ def test_a_wider_type_has_the_texts_of_the_narrower_one(narrow: str, wide: str) 
         ("int", "double"),
         ("int", "string"),
         ("date", "timestamp_ntz"),
-        ("array<int>", "array<bigint>"),
+        ("array<float>", "array<double>"),
+        ("map<int,string>", "map<bigint,string>"),
+        ("struct<a:int>", "struct<b:string,a:int>"),  # Delta adds fields after those that it has
+        ("struct<a:int,b:int>", "struct<a:int>"),
     ],
 )
 def test_a_type_with_other_texts_is_not_a_wider_one(data_type: str, other: str) -> None:
     assert not is_wider(parse_type(other), parse_type(data_type))
+
+
+@pytest.mark.parametrize(
+    ("stored", "delivered", "common"),
+    [
+        ("bigint", "int", "bigint"),
+        ("double", "bigint", "double"),
+        ("decimal(4,1)", "smallint", "decimal(4,1)"),
+        ("decimal(4,1)", "decimal(6,1)", "decimal(6,1)"),
+        ("struct<a:int,b:int>", "struct<b:bigint,c:date>", "struct<a:int,b:bigint,c:date>"),
+        ("struct<Name:string>", "struct<name:string>", "struct<Name:string>"),
+        ("array<struct<a:int>>", "array<struct<b:int>>", "array<struct<a:int,b:int>>"),
+        ("bigint", "double", None),
+        ("struct<a:int>", "struct<a:string,b:int>", None),
+        ("array<int>", "int", None),
+    ],
+)
+def test_a_column_gets_the_type_that_has_its_stored_and_its_delivered_values(
+    stored: str, delivered: str, common: str | None
+) -> None:
+    data_type = common_type(parse_type(stored), parse_type(delivered))
+    assert (None if data_type is None else data_type.ddl()) == common
