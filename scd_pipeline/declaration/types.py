@@ -64,7 +64,9 @@ _EQUIVALENTS = {
 }
 """Types of other systems, each with the equivalent type."""
 _MAX_DEPTH = 30
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_MAX_PRECISION = 38
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\s<>(),:`]+)|([<>(),:]))")
 
 
@@ -229,8 +231,8 @@ class _Parser:
             self.next_token()
             scale = self.number(form)
         self.expect(")", form)
-        if not (1 <= precision <= 38 and scale <= precision):
-            fix = "precision is 1 to 38, and scale is 0 to precision"
+        if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
+            fix = f"precision is 1 to {_MAX_PRECISION}, and scale is 0 to precision"
             _reject(self.text, f"decimal({precision},{scale}) is out of range", fix)
         return Decimal(precision, scale)
 
@@ -291,16 +293,18 @@ def common_type(stored: DataType, delivered: DataType) -> DataType | None:
     A wider type has all values of the stored one, each with the same text (`lossless.to_text`). So a whole number can
     have more bytes, and a decimal more digits before its point. A struct can have more fields, after those that it has;
     they are NULL in stored values. A double has other texts than a float, and digits after the point are part of the
-    text: with them, hashes of stored values would change. A stored double or decimal also gets whole numbers, of which
-    those that it does not have are bad values.
+    text: with more of them, hashes of stored values would change. A stored decimal gets numbers with fewer digits after
+    the point. A stored double gets whole numbers, of which those that it cannot represent are bad values.
     """
     match stored, delivered:
-        case Primitive(narrow), Primitive(wide) if narrow in _INTEGERS and wide in _INTEGERS:
-            return max(stored, delivered, key=lambda each: _INTEGERS.index(each.name))
-        case ((Primitive("double") | Decimal()), Primitive(whole)) if whole in _INTEGERS:
+        case Primitive(narrow), Primitive(wide) if narrow in INTEGERS and wide in INTEGERS:
+            return max(stored, delivered, key=lambda each: INTEGERS.index(each.name))
+        case Primitive("double"), Primitive(whole) if whole in INTEGERS:
             return stored
-        case Decimal(), Decimal() if stored.scale == delivered.scale:
-            return max(stored, delivered, key=lambda each: each.precision)
+        case Decimal(), Primitive(whole) if whole in INTEGERS:
+            return _common_decimal(stored, Decimal(_DIGITS[whole], 0))
+        case Decimal(), Decimal():
+            return _common_decimal(stored, delivered)
         case Array(), Array():
             element = common_type(stored.element, delivered.element)
             return element and Array(element)
@@ -311,6 +315,13 @@ def common_type(stored: DataType, delivered: DataType) -> DataType | None:
             return _common_struct(stored, delivered)
         case _:
             return stored if stored == delivered else None
+
+
+def _common_decimal(stored: Decimal, delivered: Decimal) -> Decimal | None:
+    """Return a decimal with the stored digits after the point, and as many before it as one of both has."""
+    before = max(each.precision - each.scale for each in (stored, delivered))
+    has_common = delivered.scale <= stored.scale and before + stored.scale <= _MAX_PRECISION
+    return Decimal(before + stored.scale, stored.scale) if has_common else None
 
 
 def _common_struct(stored: Struct, delivered: Struct) -> Struct | None:

@@ -61,10 +61,15 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
 
 
 def _from_pandas(frame: Any) -> pyarrow.Table:
-    """Return a pandas DataFrame as an Arrow table, in which NaN in a column of NumPy's floats stays NaN."""
+    """Return a pandas DataFrame as an Arrow table, in which NaN in a column of NumPy's floats stays NaN.
+
+    Without rows, pandas gives a column any type: it has none.
+    """
     import numpy
     import pyarrow
 
+    if not len(frame):
+        return pyarrow.table({name: pyarrow.nulls(0) for name in column_names(frame)})
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     for index, data_type in enumerate(frame.dtypes):
         if isinstance(data_type, numpy.dtype) and data_type.kind == "f":

@@ -8,6 +8,7 @@ from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
+from scd_pipeline.declaration.types import INTEGERS
 from scd_pipeline.deliveries.column_mapping import unused_columns
 from scd_pipeline.errors import BatchRejected, DeclarationError
 from scd_pipeline.texts import name_columns
@@ -48,6 +49,18 @@ def _known_type(data_type: T.DataType) -> T.DataType | None:
             return T.StructType(fields) if fields else None
         case _:
             return data_type
+
+
+def with_missing_whole_numbers(types: Mapping[str, str], dimension: Dimension) -> dict[str, str]:
+    """Return the types of columns of a pandas frame, in which whole numbers are floats if some of them are missing.
+
+    A column of floats has the type of its attribute, if that is one of whole numbers.
+    """
+    whole = {each.name.casefold(): each.type for each in dimension.mirrored_attributes if each.type in INTEGERS}
+    return {
+        name: whole.get(name.casefold(), data_type) if data_type == "double" else data_type
+        for name, data_type in types.items()
+    }
 
 
 def has_key(fields: Sequence[T.StructField], source: Source, dimension: Dimension) -> bool:

@@ -46,7 +46,12 @@ from scd_pipeline.deliveries.expressions import (
 from scd_pipeline.deliveries.file_signatures import signature_problem
 from scd_pipeline.deliveries.guarded import with_guarded_expressions
 from scd_pipeline.deliveries.json_files import has_only_nulls, json_fields, nested_columns
-from scd_pipeline.deliveries.mirrored import has_key, mirrored_columns, with_delivered_columns
+from scd_pipeline.deliveries.mirrored import (
+    has_key,
+    mirrored_columns,
+    with_delivered_columns,
+    with_missing_whole_numbers,
+)
 from scd_pipeline.deliveries.missing_columns import describe_existing_columns, nested_columns_fix
 from scd_pipeline.deliveries.nan_values import with_nan_as_declared
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
@@ -464,7 +469,9 @@ def _mirrored_columns(
     shape = replace(shape, frame=(frame, reserved)) if len(members) == 1 else shape
     if not has_key(fields, source, dimension):
         return shape, {}
-    return shape, mirrored_columns(fields, source, first.channel, dimension)
+    types = mirrored_columns(fields, source, first.channel, dimension)
+    is_of_pandas = hasattr(first.delivery.frame, "iloc")
+    return shape, with_missing_whole_numbers(types, dimension) if is_of_pandas else types
 
 
 def _grouping(spark: SparkSession, shape: _Shape, dimension: Dimension) -> Callable[[Sequence[PendingDelivery]], Group]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pyarrow
 import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import Dimension, LandingTable, Pipeline, Source, UsageError
 from scd_pipeline.deliveries.dispatch import rows_by_table
+from scd_pipeline.errors import BatchRejected
 from scd_pipeline_tests.semantics.specification import requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows, header
 
@@ -76,6 +79,30 @@ def test_a_column_gets_its_type_with_its_first_value(pipeline: Pipeline) -> None
     unknown = dict.fromkeys(("votes", "tags", "owner"))
     assert stored[1].items() >= {**unknown, "price": 5.5, "user": {"name": "ann", "team": None}}.items()
     assert stored[2].items() >= {**second[0], "price": 5.0, "user": {"name": None, "team": "core"}}.items()
+
+
+@rule("S38", "S36", "S26")
+def test_numbers_of_frames_fit_the_types_of_the_table(pipeline: Pipeline) -> None:
+    """pandas has whole numbers as floats if one is missing, and Arrow gives decimals the digits of their values."""
+    options: dict[str, Any] = {"disposition": "merge", "primary_key": {"id": "bigint"}}
+    first = pandas.DataFrame({"id": [1, 2], "stars": [10, 20], "price": [Decimal("1.50"), Decimal("2.25")]})
+    pipeline.load("raw_hotels", first, at="2024-01-01", **options)
+    second = pandas.DataFrame({"id": [2, 3], "stars": [float("nan"), 30], "price": [Decimal("1000.5"), Decimal(7)]})
+    pipeline.load("raw_hotels", second, at="2024-01-02")
+    pipeline.load("raw_hotels", second.iloc[:0], at="2024-01-03")
+    assert_rows(
+        pipeline,
+        "raw_hotels",
+        """
+        | id | stars | price   |
+        | 1  | 10    | 1.50    |
+        | 2  | NULL  | 1000.50 |
+        | 3  | 30    | 7.00    |
+        """,
+    )
+    half = pandas.DataFrame({"id": [4], "stars": [4.5], "price": [Decimal(1)]})
+    with pytest.raises(BatchRejected, match=r"cannot cast '4\.5' to bigint"):
+        pipeline.load("raw_hotels", half, at="2024-01-04")
 
 
 @requirement("D11")
