@@ -3,6 +3,7 @@
 import pytest
 
 from scd_pipeline import queries
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.run import load, plan
 from scd_pipeline.operations.check import check_table
@@ -99,3 +100,46 @@ def test_a_wider_type_is_a_schema_step_and_another_one_is_rejected_with_both_typ
     types = {"visits": ("type int", "type string"), "rent": ("type decimal(6,2)", "type decimal(9,4)")}
     assert problems.keys() == {("TABLE_DIFFERS", f"attributes.{name}") for name in types}
     assert all(each in problems["TABLE_DIFFERS", f"attributes.{name}"] for name in types for each in types[name])
+
+
+BEFORE, AFTER, MOVED = (
+    declare(
+        f"""
+        dimension: dim_shop
+        business_key: {{id: int}}
+        sources:
+          pos: {{feed: {{}}}}
+        attributes:
+          address: {{scd: 2, type: "{address}"}}
+          hours: {{scd: 2, type: "map<string,{hours}>"}}
+        """
+    ).dimension
+    for address, hours in (
+        ("struct<town:string>", "int"),
+        ("struct<town:string,streets:array<string>>", "bigint"),
+        ("struct<streets:array<string>,town:string>", "bigint"),
+    )
+)
+
+
+@pytest.mark.slow(10)
+@rule("S20")
+def test_a_struct_gets_fields_at_its_end_and_a_map_wider_values(own_tables: OwnTables) -> None:
+    warehouse = own_tables.warehouse
+    first = {"id": 1, "address": {"town": "Bonn"}, "hours": {"mon": 8}}
+    second = {"id": 1, "address": {"town": "Bonn", "streets": None}, "hours": {"mon": 8}}
+    third = {"id": 1, "address": {"town": "Bonn", "streets": ["Markt"]}, "hours": {"mon": 5_000_000_000}}
+    load(warehouse, BEFORE, [Delivery("pos", "1", "feed", at="2024-01-01", frame=[first])]).raise_if_rejected()
+    with pytest.raises(DeclarationError, match="type struct<streets:array<string>,town:string>"):
+        plan(warehouse, MOVED)
+    deliveries = [
+        Delivery("pos", str(day), "feed", at=f"2024-01-0{day}", frame=[row]) for day, row in ((2, second), (3, third))
+    ]
+    load(warehouse, AFTER, deliveries).raise_if_rejected()
+    history = records(queries.history(warehouse, AFTER).orderBy("effective_from"))
+    assert [(row["effective_from"].day, row["address"], dict(row["hours"])) for row in history] == [
+        (1, second["address"], second["hours"]),
+        (3, third["address"], third["hours"]),
+    ]
+    assert plan(warehouse, AFTER).schema_steps == ()
+    assert [result for result in check_table(warehouse, AFTER) if not result.passed] == []
