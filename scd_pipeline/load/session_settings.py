@@ -2,8 +2,11 @@
 
 Spark compiles code for each query, and adapts the query to the sizes that it meets. For a few thousand rows this takes
 longer than the rows do. A load of few records therefore runs without code generation, and one that sorts and joins few
-records without adaptive execution, in one or two partitions. Every load reads the state of Delta's tables in few
-partitions, whatever the session has: Delta's default is 50 of them for each table.
+records without adaptive execution, in one or two partitions.
+
+Two settings are those of every load, whatever the session has. It reads the state of Delta's tables in few partitions:
+Delta's default is 50 of them for each table. And Spark does not look for filters that follow from other ones: with each
+computed column of a plan that takes twice as long, so that a first load of twenty columns did not end.
 
 A load with a declared number of cores divides each step of its queries into as many tasks at most. A client of Spark
 Connect cannot choose a pool of Spark's scheduler for its jobs; these settings, however, are those of any session.
@@ -21,12 +24,13 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from scd_pipeline.spark.configuration import NO_INFERRED_FILTERS
 from scd_pipeline.spark.settings import restore_setting
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Settings for queries of few rows, whose generated code takes longer to compile than the interpreter takes to run."""
 _STATE_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
-_EVERY_LOAD = {_STATE_PARTITIONS: "2"}
+_EVERY_LOAD = {_STATE_PARTITIONS: "2", **NO_INFERRED_FILTERS}
 _READ_FEW = {"spark.sql.leafNodeDefaultParallelism": "1", _STATE_PARTITIONS: "1", **INTERPRETED}
 _SHUFFLED_FEW = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 _IN_ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}

@@ -81,6 +81,27 @@ def test_a_column_gets_its_type_with_its_first_value(pipeline: Pipeline) -> None
     assert stored[2].items() >= {**second[0], "price": 5.0, "user": {"name": None, "team": "core"}}.items()
 
 
+def issue(number: int, *, is_closed: bool) -> dict[str, Any]:
+    """An issue as an API has it: twenty columns of text, and people with twenty fields each."""
+    person = {"id": number % 7, "site_admin": False, **{f"url_{each}": f"/users/{number % 7}" for each in range(18)}}
+    texts = {f"text_{each}": f"{each} of {number}" for each in range(20)}
+    closed = {"closed_by": person, "assignees": [person]} if is_closed else {"closed_by": None, "assignees": []}
+    return {"id": number, **texts, "user": person, "labels": [{"name": "bug", "default": True}], **closed}
+
+
+@requirement("D10")
+@rule("S38", "S36")
+def test_wide_records_are_loaded(pipeline: Pipeline) -> None:
+    """Spark's plan must not need time and memory that double with each column."""
+    options: dict[str, Any] = {"disposition": "merge", "primary_key": {"id": "bigint"}}
+    first = [issue(number, is_closed=False) for number in range(100)]
+    second = [issue(number, is_closed=True) for number in range(50, 150)]
+    assert pipeline.load("raw_issues", first, at="2024-01-01", **options).row_counts == {"open": 100}
+    assert pipeline.load("raw_issues", second, at="2024-01-02").row_counts == {"open": 50, "overwrite": 50}
+    rows = {row["id"]: row for row in pipeline.current("raw_issues").toArrow().to_pylist()}
+    assert rows[75]["assignees"] == [second[25]["user"]] and rows[25]["closed_by"] is None
+
+
 @rule("S38", "S36", "S26")
 def test_numbers_of_frames_fit_the_types_of_the_table(pipeline: Pipeline) -> None:
     """pandas has whole numbers as floats if one is missing, and Arrow gives decimals the digits of their values."""
