@@ -145,7 +145,7 @@ def plan(
         copies = table_copies(warehouse, dimension, former)
         return build_plan(warehouse, former, deliveries).under_new_name(dimension, copies)
 
-    with missing_files_reported(warehouse, _table_names(table)):
+    with missing_files_reported(warehouse, _table_names(table)), running_load(warehouse.spark, warehouse.load_cores):
         planned = with_retries(table.name, lambda number: attempt(), Retry(), ignore_progress)
     results = explain_bad_rows(warehouse.spark, planned.dimension, deliveries, planned.results)
     return replace(planned, results=results, warnings=(*warnings, *planned.warnings))
