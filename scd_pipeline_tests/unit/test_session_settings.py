@@ -13,6 +13,7 @@ from scd_pipeline_tests.semantics.specification import requirement
 
 PARTITIONS, CODE = "spark.sql.shuffle.partitions", "spark.sql.codegen.wholeStage"
 STATE_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
+INFERRED_FILTERS = "spark.sql.constraintPropagation.enabled"
 
 
 class Conf(dict[str, str]):
@@ -90,11 +91,11 @@ def test_queries_of_few_records_have_the_settings_of_such_a_load(
     assert session.conf == {PARTITIONS: "200"}
 
 
-def test_every_load_reads_the_state_of_tables_in_few_partitions(session: Session) -> None:
-    session.conf[STATE_PARTITIONS] = "50"
+def test_every_load_reads_states_of_tables_in_few_partitions_and_infers_no_filters(session: Session) -> None:
+    session.conf |= {STATE_PARTITIONS: "50", INFERRED_FILTERS: "true"}
     with running_load(spark(session)):
-        assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "2"}
-    assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "50"}
+        assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "2", INFERRED_FILTERS: "false"}
+    assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "50", INFERRED_FILTERS: "true"}
 
 
 def test_settings_follow_what_is_known_of_the_load(session: Session) -> None:
@@ -148,7 +149,7 @@ def test_settings_that_cannot_be_restored_are_restored_by_the_next_load(session:
     assert few(session) == FEW
     session.conf.is_lost = False
     with running_load(spark(session)):
-        assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "2"}
+        assert few(session) == NORMAL
 
 
 FILES, LEAVES = "spark.sql.files.maxPartitionNum", "spark.sql.leafNodeDefaultParallelism"
