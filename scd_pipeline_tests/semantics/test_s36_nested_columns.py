@@ -62,6 +62,7 @@ def assert_checks_pass(warehouse: Warehouse, dimension: Dimension) -> None:
     assert [result for result in check_table(warehouse, dimension) if not result.passed] == []
 
 
+@pytest.mark.slow(12)
 @rule("S36")
 def test_a_new_field_of_an_object_opens_a_version_once_it_has_a_value(spark: SparkSession, warehouse: Path) -> None:
     """A number needs more bytes, fields are in another order, and one that is NULL in all records has no type."""
