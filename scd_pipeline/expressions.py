@@ -106,11 +106,10 @@ def widened(value: Column, stored: DataType, wider: DataType) -> Column:
         case Struct(), Struct():
             types = dict(stored.fields)
             fields = [
-                widened(value[name], types[name], each) if name in types else F.lit(None).cast(each.ddl())
+                (widened(value[name], types[name], each) if name in types else F.lit(None).cast(each.ddl())).alias(name)
                 for name, each in wider.fields
             ]
-            named = [field.alias(name) for field, (name, _) in zip(fields, wider.fields, strict=True)]
-            return F.when(value.isNotNull(), F.struct(*named))
+            return F.when(value.isNotNull(), F.struct(*fields))
         case Array(), Array():
             return F.transform(value, lambda e: widened(e, stored.element, wider.element))
         case Map(), Map():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
-from scd_pipeline.declaration.types import DataType, Decimal, Primitive
+from scd_pipeline.declaration.types import INTEGERS, DataType, Decimal, Primitive
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration.dimension import Dimension
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 ROW_COUNT = "rows"
 """The name of the number of rows among the control totals of a delivery."""
 CONTROL_FILE_SUFFIXES = (".csv", ".json")
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 @checked_arguments
@@ -66,4 +65,4 @@ def _exact_scale(data_type: DataType) -> int | None:
     """Return the digits after the decimal point of an exact number, None for any other type."""
     if isinstance(data_type, Decimal):
         return data_type.scale
-    return 0 if isinstance(data_type, Primitive) and data_type.name in _INTEGERS else None
+    return 0 if isinstance(data_type, Primitive) and data_type.name in INTEGERS else None

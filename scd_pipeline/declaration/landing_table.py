@@ -22,7 +22,7 @@ from scd_pipeline.declaration.landing_rows import (
     Strategy,
 )
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
-from scd_pipeline.declaration.names import quote_name
+from scd_pipeline.declaration.names import quote_path
 from scd_pipeline.declaration.source import DEFAULT_RETIRE_GUARD, RetireGuard, Snapshot, Source
 
 _ANY_LOSS = RetireGuard(1.0)
@@ -188,7 +188,7 @@ class LandingTable:
         if self.hard_delete is None:
             return None
         column = self.source.column(self.hard_delete)
-        value = column.expression or ".".join(map(quote_name, column.from_[0].split(".")))
+        value = column.expression or quote_path(column.from_[0].split("."))
         is_boolean = self._attributes()[self.hard_delete].type == "boolean"
         return f"cast({value} AS boolean)" if is_boolean else f"({value}) IS NOT NULL"
 

@@ -116,33 +116,29 @@ def mirrored_type(delivered: str) -> str:
     return "double" if data_type == "float" else data_type
 
 
-def merged_types(stored: Mapping[str, str], delivered: Mapping[str, str]) -> dict[str, str]:
-    """Return the type of each mirrored column by its name, as of `common_type`.
+def merge_types(
+    stored: Mapping[str, str], delivered: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Return the types of the mirrored columns after a delivery, and those that cannot be merged (`common_type`).
 
     Args:
         stored: The types of the columns before the delivery.
-        delivered: The types of the columns of a delivery, without those in `changed_types`.
+        delivered: The types of the columns of the delivery.
+
+    Returns:
+        The type of each column by its name, and the stored and the delivered type of each column without a common one.
     """
     names = {name.casefold(): name for name in stored}
-    types = dict(stored)
+    types, changed = dict(stored), dict[str, tuple[str, str]]()
     for name, data_type in delivered.items():
         present = names.get(name.casefold(), name)
-        types[present] = _common(types.get(present, data_type), data_type) or data_type
-    return types
-
-
-def changed_types(stored: Mapping[str, str], delivered: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the stored and the delivered type of each column for which there is no common one, by its name."""
-    types = {name.casefold(): data_type for name, data_type in stored.items()}
-    pairs = {name: (types.get(name.casefold(), each), each) for name, each in delivered.items()}
-    return {name: pair for name, pair in pairs.items() if _common(*pair) is None}
-
-
-def _common(stored: str, delivered: str) -> str | None:
-    if stored == delivered:
-        return stored
-    common = common_type(parse_type(stored), parse_type(delivered))
-    return None if common is None else common.ddl()
+        before = stored.get(present, data_type)
+        merged = common_type(parse_type(before), parse_type(data_type))
+        if merged is None:
+            changed[name] = (before, data_type)
+        else:
+            types[present] = merged.ddl()
+    return types, changed
 
 
 def _former_names(declared: Any) -> Any:

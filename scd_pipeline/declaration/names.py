@@ -29,7 +29,7 @@ def quote_name(name: str) -> str:
 
 
 def quote_path(path: Sequence[str]) -> str:
-    """Return a column, and the names inside of it, in backticks."""
+    """Return the parts of a qualified name in backticks, such as a column and a field inside of it."""
     return ".".join(map(quote_name, path))
 
 

@@ -288,13 +288,13 @@ class _Parser:
 
 
 def common_type(stored: DataType, delivered: DataType) -> DataType | None:
-    """Return the type of a column that gets values of another type: the stored or a wider one; None if there is none.
+    """Return the type that a column needs for its stored and its delivered values; None if there is no such type.
 
     A wider type has all values of the stored one, each with the same text (`lossless.to_text`). So a whole number can
     have more bytes, and a decimal more digits before its point. A struct can have more fields, after those that it has;
     they are NULL in stored values. A double has other texts than a float, and digits after the point are part of the
-    text: with more of them, hashes of stored values would change. A stored decimal gets numbers with fewer digits after
-    the point. A stored double gets whole numbers, of which those that it cannot represent are bad values.
+    text: with more of them, hashes of stored values would change. A stored decimal accepts numbers with fewer digits
+    after the point. A stored double accepts whole numbers; a number that it cannot represent is a bad value.
     """
     match stored, delivered:
         case Primitive(narrow), Primitive(wide) if narrow in INTEGERS and wide in INTEGERS:

@@ -63,7 +63,7 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
 def _from_pandas(frame: Any) -> pyarrow.Table:
     """Return a pandas DataFrame as an Arrow table, in which NaN in a column of NumPy's floats stays NaN.
 
-    Without rows, pandas gives a column any type: it has none.
+    Without rows, the columns have no types, because the types that pandas gives them do not depend on the source.
     """
     import numpy
     import pyarrow

@@ -13,12 +13,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Struct, leaves
+from scd_pipeline.declaration.types import INTEGERS, Array, DataType, Decimal, Map, Struct, leaves
 from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.cast_options import CastOptions
 from scd_pipeline.deliveries.json_text import JsonToken
 from scd_pipeline.deliveries.number_casts import (
-    INTEGERS,
     NUMBERS,
     SIGNIFICANT_DIGITS,
     number_text,

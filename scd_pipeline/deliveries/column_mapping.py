@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration.debezium import ENVELOPE, UNAVAILABLE_VALUES
-from scd_pipeline.declaration.names import quote_name
+from scd_pipeline.declaration.names import quote_path
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns, names_in_path
 from scd_pipeline.deliveries.named_columns import named_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
@@ -305,7 +305,7 @@ def value_at_path(path: str, types: Mapping[str, T.DataType]) -> tuple[str, T.Da
     data_type = types.get(first.lower())
     for name in names:
         data_type = data_type and inner_type(data_type, name)
-    return None if data_type is None else (".".join(quote_name(part) for part in (first, *names)), data_type)
+    return None if data_type is None else (quote_path((first, *names)), data_type)
 
 
 def undeclared_columns(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
-from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
+from scd_pipeline.declaration.mirror import merge_types, mirrored_type
 from scd_pipeline.declaration.types import INTEGERS
 from scd_pipeline.deliveries.column_mapping import unused_columns
 from scd_pipeline.errors import BatchRejected, DeclarationError
@@ -52,9 +52,9 @@ def _known_type(data_type: T.DataType) -> T.DataType | None:
 
 
 def with_missing_whole_numbers(types: Mapping[str, str], dimension: Dimension) -> dict[str, str]:
-    """Return the types of columns of a pandas frame, in which whole numbers are floats if some of them are missing.
+    """Return the column types of a pandas frame, with the type of the attribute for floats that may be whole numbers.
 
-    A column of floats has the type of its attribute, if that is one of whole numbers.
+    pandas stores a column of whole numbers with missing values as floats.
     """
     whole = {each.name.casefold(): each.type for each in dimension.mirrored_attributes if each.type in INTEGERS}
     return {
@@ -91,10 +91,10 @@ def with_delivered_columns(dimension: Dimension, delivered: Mapping[str, str], b
     names = sorted(delivered, key=dimension.mirror.age_of_name, reverse=True)
     columns = {dimension.mirror.current_name(name): delivered[name] for name in names}
     try:
-        types = {name: mirrored_type(data_type) for name, data_type in columns.items()}
-        changed = changed_types(stored, types)
+        delivered_types = {name: mirrored_type(data_type) for name, data_type in columns.items()}
+        types, changed = merge_types(stored, delivered_types)
         if not changed:
-            return dimension.with_mirrored(merged_types(stored, types), times)
+            return dimension.with_mirrored(types, times)
     except DeclarationError:
         unfit = [name for name, data_type in columns.items() if not _can_be_attribute(name, data_type, dimension)]
         raise BatchRejected("COLUMN_NOT_MIRRORED", batch_id, columns=name_columns(unfit or list(columns))) from None

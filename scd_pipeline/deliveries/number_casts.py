@@ -8,10 +8,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from scd_pipeline.declaration.types import Decimal
+from scd_pipeline.declaration.types import INTEGERS, Decimal
 from scd_pipeline.deliveries.cast_options import CastOptions
 
-INTEGERS = ("tinyint", "smallint", "int", "bigint")
 SIGNIFICANT_DIGITS = {"double": 17, "float": 9}
 NUMBERS = (*INTEGERS, *SIGNIFICANT_DIGITS)
 """The types of numbers, except for decimals."""

@@ -668,9 +668,11 @@ def with_altered_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
 
     Columns are only added, renamed or widened. A column under a former name has its values, and an added one is NULL.
     """
-    types = {field.name: field.dataType.simpleString() for field in others.schema.fields}
+    types = {field.name: field.dataType for field in others.schema.fields}
     stored = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     missing = [name for name in types if name not in stored]
-    former_names = dict(zip(missing, (name for name in stored if name not in types), strict=False))
-    names = {name: name if name in stored else former_names.get(name) for name in types}
-    return rows.select(*[altered_column(names[name], stored, ddl).alias(name) for name, ddl in types.items()])
+    names = {name: name for name in types if name in stored}
+    names |= dict(zip(missing, (name for name in stored if name not in types), strict=False))
+    values = {name: F.lit(None).cast(types[name]) for name in missing}
+    values |= {name: altered_column(old, stored, types[name].simpleString()) for name, old in names.items()}
+    return rows.select(*[values[name].alias(name) for name in types])

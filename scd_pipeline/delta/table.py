@@ -108,7 +108,7 @@ class Table:
         if self.path is not None:
             return f"delta.{quote_name(self.path)}"
         names = [*filter(None, (self.schema or "").split(".")), self.name]
-        return ".".join(quote_name(name) for name in names)
+        return quote_path(names)
 
     def exists(self) -> bool:
         """Return whether the table exists."""

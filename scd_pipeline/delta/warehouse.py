@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration.names import quote_name
+from scd_pipeline.declaration.names import quote_path
 from scd_pipeline.declaration.source import is_address
 from scd_pipeline.declaration.tables import CLOSED_SUFFIXES, KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
@@ -184,7 +184,7 @@ class Warehouse:
 
 
 def _quoted(schema: str) -> str:
-    return ".".join(quote_name(part) for part in schema.split("."))
+    return quote_path(schema.split("."))
 
 
 def _absolute(path: str) -> str:

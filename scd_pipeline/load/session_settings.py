@@ -4,9 +4,9 @@ Spark compiles code for each query, and adapts the query to the sizes that it me
 longer than the rows do. A load of few records therefore runs without code generation, and one that sorts and joins few
 records without adaptive execution, in one or two partitions.
 
-Two settings are those of every load, whatever the session has. It reads the state of Delta's tables in few partitions:
-Delta's default is 50 of them for each table. And Spark does not look for filters that follow from other ones: with each
-computed column of a plan that takes twice as long, so that a first load of twenty columns did not end.
+Every load overrides two settings of the session. It reads the state of Delta's tables in few partitions; Delta's
+default is 50 partitions for each table. And it turns off Spark's constraint propagation, whose cost grows exponentially
+with the computed columns of a query: with it, a first load of twenty columns did not end.
 
 A load with a declared number of cores divides each step of its queries into as many tasks at most. A client of Spark
 Connect cannot choose a pool of Spark's scheduler for its jobs; these settings, however, are those of any session.

@@ -74,12 +74,15 @@ class StoredState:
     def with_dimension(self, dimension: Dimension) -> StoredState:
         """Return the state with the attributes that a mirrored dimension gets from its deliveries (S36)."""
         dimension = with_stored_names(dimension, StoredDeclaration.from_properties(self.properties))
+        return replace(self, dimension=dimension, log=replace(self.log, dimension=dimension)).with_declared_types()
+
+    def with_declared_types(self) -> StoredState:
+        """Return the state with the rows as the next load will have them, after it has widened columns."""
         rows, table_rows = (
-            None if frame is None else with_widened_columns(frame, self.columns, dimension)
+            None if frame is None else with_widened_columns(frame, self.columns, self.dimension)
             for frame in (self.rows, self.table_rows)
         )
-        log = replace(self.log, dimension=dimension)
-        return replace(self, dimension=dimension, log=log, rows=rows, table_rows=table_rows)
+        return replace(self, rows=rows, table_rows=table_rows)
 
     def at_step(self, after: int, upto: int) -> StoredState:
         """Return the state in which the log ends with the commit `upto`, and the table has applied it up to `after`."""
@@ -134,13 +137,12 @@ def read_state(
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))
     committed = log.committed_batches()
     require_declared_attributes(log.dimension, (name for _, batch in committed for name in batch.columns))
-    columns = newest.columns() if newest else {}
-    return StoredState(
+    state = StoredState(
         dimension=log.dimension,
         commit=commit,
-        columns=columns,
-        rows=with_widened_columns(newest.rows, columns, log.dimension) if newest else None,
-        table_rows=with_widened_columns(newest.table_rows, columns, log.dimension) if newest else None,
+        columns=newest.columns() if newest else {},
+        rows=newest.rows if newest else None,
+        table_rows=newest.table_rows if newest else None,
         history_commit=history_commit,
         columns_of_history=history.columns() if history else {},
         log=log,
@@ -149,6 +151,7 @@ def read_state(
         properties=properties,
         may_lack_versions=dimension.has_audit and may_have_removed_versions(committed, dimension),
     )
+    return state.with_declared_types()
 
 
 def _audit_commit(

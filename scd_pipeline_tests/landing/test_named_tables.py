@@ -89,7 +89,6 @@ def issue(number: int, *, is_closed: bool) -> dict[str, Any]:
     return {"id": number, **texts, "user": person, "labels": [{"name": "bug", "default": True}], **closed}
 
 
-@requirement("D10")
 @rule("S38", "S36")
 def test_wide_records_are_loaded(pipeline: Pipeline) -> None:
     """Spark's plan must not need time and memory that double with each column."""

@@ -436,13 +436,13 @@ RULES: dict[str, Rule] = {
             "A `float` column becomes a `double`, which has all of its values, so that it can widen. A column whose "
             "values are all NULL, or empty arrays, and have no type, becomes an attribute with the first delivery that "
             "has one; the same is true of a field inside of a struct.",
-            "Whole numbers fit a `double`, in which one that it cannot represent is a bad value (S26). They fit a "
-            "`decimal`, as do numbers with fewer digits after the point; it gets more digits before its point where "
-            "they need them. A column with a fraction, or with more digits after the point, does not fit an attribute "
-            "without them, and rejects the delivery.",
-            "In a frame of pandas, a column of whole numbers of which some are missing is one of floats with NaN. It "
-            "fits an attribute of whole numbers, in which NaN is NULL and a fraction a bad value. The columns of a "
-            "pandas frame without rows have no types.",
+            "A `double` attribute accepts whole numbers; a number that it cannot represent is a bad value (S26). A "
+            "`decimal` attribute accepts whole numbers and decimals with fewer digits after the point, and gets more "
+            "digits before its point if they need them. A column of fractions for an attribute of whole numbers, or "
+            "with more digits after the point than the attribute has, rejects the delivery.",
+            "pandas stores a column of whole numbers with missing values as floats with NaN. An attribute of whole "
+            "numbers accepts it: NaN is NULL, and a fraction is a bad value. The columns of a pandas frame without "
+            "rows have no types.",
             "The columns of CSV and JSON files have no types: they become attributes of text.",
             "A column whose name or type no attribute can have rejects the delivery, with the column.",
             "The columns of a rejected delivery are no attributes.",

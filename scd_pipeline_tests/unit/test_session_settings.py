@@ -149,7 +149,7 @@ def test_settings_that_cannot_be_restored_are_restored_by_the_next_load(session:
     assert few(session) == FEW
     session.conf.is_lost = False
     with running_load(spark(session)):
-        assert few(session) == NORMAL
+        assert session.conf == {PARTITIONS: "200", STATE_PARTITIONS: "2", INFERRED_FILTERS: "false"}
 
 
 FILES, LEAVES = "spark.sql.files.maxPartitionNum", "spark.sql.leafNodeDefaultParallelism"
