@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import pytest
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Mirror, Source, describe, parse
-from scd_pipeline.declaration.mirror import changed_types, merged_types, mirrored_type
+from scd_pipeline.declaration.mirror import merge_types, mirrored_type
 from scd_pipeline.deliveries.mirrored import with_delivered_columns
 from scd_pipeline.delta.schema import (
     as_stored,
@@ -160,10 +160,10 @@ def test_a_table_with_declared_attributes_can_become_a_mirror_and_back() -> None
 def test_a_delivered_type_is_the_same_wider_narrower_or_another_one() -> None:
     stored = {"visits": "int", "rent": "decimal(9,2)", "town": "string"}
     fitting = {"Visits": "bigint", "rent": "decimal(6,2)", "new": "date"}
-    assert changed_types(stored, fitting) == {}
-    assert merged_types(stored, fitting) == {**stored, "visits": "bigint", "new": "date"}
+    assert merge_types(stored, fitting) == ({**stored, "visits": "bigint", "new": "date"}, {})
     other = {"visits": "string", "rent": "decimal(9,4)", "town": "string"}
-    assert changed_types(stored, other) == {"visits": ("int", "string"), "rent": ("decimal(9,2)", "decimal(9,4)")}
+    changed = {"visits": ("int", "string"), "rent": ("decimal(9,2)", "decimal(9,4)")}
+    assert merge_types(stored, other) == (stored, changed)
 
 
 def test_a_float_is_mirrored_as_a_double() -> None:
