@@ -27,7 +27,7 @@ from scd_pipeline.declaration.landing_rows import LandingRows
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
-from scd_pipeline.declaration.source import Source
+from scd_pipeline.declaration.source import Feed, Snapshot, Source
 from scd_pipeline.declaration.table_properties import property_texts
 from scd_pipeline.declaration.tables import LOG_SUFFIX, closed_suffix, table_names
 from scd_pipeline.declaration.times import EARLIEST_TIME, NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, to_datetime
@@ -431,6 +431,14 @@ class Dimension:
             KeyError: The dimension has no such source.
         """
         return {source.name: source for source in self.sources}[name]
+
+    def deletes_by_key(self, channel: Snapshot | Feed) -> bool:
+        """Return whether a row for which the channel's `deletes` is true deletes its entity; else it counts as absent.
+
+        In a snapshot whose scope is an attribute, the row of an entity that belongs to another scope must do so too.
+        """
+        is_by_key = isinstance(channel, Feed) or not set(channel.scope) <= set(self.key_names)
+        return channel.deletes is not None and is_by_key
 
     def of_type(self, *types: ScdType) -> tuple[Attribute, ...]:
         """Return the attributes of these SCD types, in declared order."""

@@ -45,7 +45,8 @@ class LandingTable:
       removed
     - `dedup_sort`: the column by which one of several rows of a primary key remains, with "desc" for the row with the
       highest value or "asc" for that with the lowest
-    - `hard_delete`: the column by which a row deletes: true if it is boolean, any value other than NULL if it is not
+    - `hard_delete`: the column by which a row deletes: true if it is boolean, any value other than NULL if it is not;
+      it deletes the row of its primary key, or without a primary key the rows of its merge key
     - `mirror`: how all columns of the source become columns of the table; `columns` then has those with declared types
     - `missing`: the effect of a delivery or a row without a column: it is rejected ("reject"), or the column is NULL
       ("null")
@@ -179,7 +180,7 @@ class LandingTable:
             # No stored row can be that of a row without a key: such a row does not leave the stored ones in place.
             snapshot = replace(snapshot, unreadable_keys="retire")
         guard = source.retire_guard
-        if self.hard_delete and guard == DEFAULT_RETIRE_GUARD:
+        if self.hard_delete and not self.primary_key and guard == DEFAULT_RETIRE_GUARD:
             guard = _ANY_LOSS  # rows that are deleted by their merge key are omitted on purpose
         return replace(source, snapshot=snapshot, retire_guard=guard)
 

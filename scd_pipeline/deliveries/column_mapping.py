@@ -188,7 +188,7 @@ def map_columns(
         declared = _attribute_column(attribute, source, channel, dimension)
         column = delivered.column(attribute.name, declared)
         rule = missing_rule(attribute, channel)
-        if column is None and rule == "reject" and not _decides_by_row(delivered, channel):
+        if column is None and rule == "reject" and not _decides_by_row(delivered, channel, dimension):
             missing[attribute.name] = delivered.missing_column(attribute.name, declared)
         elif column is None and rule != "not_provided":
             column = _null_column(declared)
@@ -277,9 +277,9 @@ def missing_rule(attribute: Attribute, channel: Snapshot | Feed) -> str:
     return "not_provided" if is_partial else attribute.missing
 
 
-def _decides_by_row(delivered: _Delivered, channel: Snapshot | Feed) -> bool:
+def _decides_by_row(delivered: _Delivered, channel: Snapshot | Feed, dimension: Dimension) -> bool:
     """Return whether the delivery may consist of deletes alone, whose rows need no attributes."""
-    return bool(delivered.row_fields.fields) and isinstance(channel, Feed) and bool(channel.deletes)
+    return bool(delivered.row_fields.fields) and dimension.deletes_by_key(channel)
 
 
 def _is_sparse(

@@ -125,8 +125,8 @@ def conform(
     A bad row is one with: text that does not parse, NULL in the business key, a value that cannot be cast, a missing
     time or one outside of the dimension's time, or a key outside of its batch's scope. A default replaces NULL first.
     The kind of a row that the condition `rows` excludes is "filtered", and that of a row of a snapshot for which
-    `deletes` is true "absent"; text that does not parse is a bad row in any case. A row that another one of its key
-    precedes by `dedup_sort` is "filtered" too.
+    `deletes` is true "absent", or "delete" if the scope is an attribute; text that does not parse is a bad row in any
+    case. A row that another one of its key precedes by `dedup_sort` is "filtered" too.
 
     Returns:
         The columns of change records, `_scd_hash`, `_key_readable`, `_scd_nulled`, `_scd_totals`, and `_scd_row_order`,
@@ -608,13 +608,17 @@ def _change_record_columns(
     delivery_time = F.col(DELIVERY)["at"]
     row_time = F.col(EFFECTIVE_AT) if channel.effective_at else delivery_time
     has_row_times = channel.name == "snapshot" and bool(channel.effective_at)
-    deleted = ABSENT if isinstance(channel, Snapshot) else DELETE
+    deleted = DELETE if dimension.deletes_by_key(channel) else ABSENT
     kind = F.when(is_bad, BAD).when(F.col(_IS_FILTERED), FILTERED).when(F.col(_DELETED), deleted).otherwise(UPSERT)
     if has_row_times:
         effective_at = F.when(is_bad, delivery_time).otherwise(row_time)
     else:
         effective_at = F.coalesce(row_time, delivery_time)
-    asserted_at = F.when(~is_bad, delivery_time) if has_row_times else F.lit(None)
+    asserted_at = F.lit(None)
+    if has_row_times:
+        asserted_at = F.when(~is_bad, delivery_time)
+    elif isinstance(channel, Snapshot) and deleted == DELETE:  # which distinguishes it from an absence
+        asserted_at = F.when(kind == DELETE, delivery_time)
     return [
         *[col(name) for name in dimension.key_names],
         F.lit(source.name).alias(SOURCE),

@@ -14,6 +14,8 @@ So the scope is a condition that is evaluated wherever change records are sorted
   other snapshots cover.
 - A stored absence has an effect only while it is in the scope at its position (`with_scope_before`). If a late batch
   moves the entity out of the scope before it, the absence stays in the log and has no effect.
+- A delete that such a snapshot delivers has its effect in any scope, and is always stored: it has `_asserted_at`, and
+  an absence has not.
 - What a stored snapshot implied about an entity of which it has no record follows from the log: an entity that existed
   in its scope was listed with the values before; any other was omitted, because a row of the snapshot would have
   changed its scope and would be stored. So the recheck of a snapshot (`differences`) needs no further column.

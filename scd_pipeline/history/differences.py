@@ -60,6 +60,7 @@ from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
     EXISTED_BEFORE,
+    is_delivered_delete,
     is_presence,
     last_flag,
     with_existence,
@@ -229,7 +230,7 @@ def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimen
     is_implied = (
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
         .when(F.col(KIND) == BAD, False)
-        .when((F.col(ORIGIN) == "delivered") & ~can_be_implied, False)
+        .when((F.col(ORIGIN) == "delivered") & (~can_be_implied | is_delivered_delete()), False)
         .when(F.col(KIND) == UPSERT, repeats)
         .otherwise(~F.col(ASSERTED_BEFORE))
     )

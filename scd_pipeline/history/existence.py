@@ -8,7 +8,8 @@ Example: a snapshot of 1 March has a row of entity 1 dated 5 January. The row be
 presence on 1 March. If a delete of 1 February arrives late, the presence makes the entity return on 1 March.
 
 An absence deletes an entity only if its existence was asserted before: by presence, by a plain snapshot or by a feed.
-The values of a row-timed row make the entity exist, but they do not assert existence.
+The values of a row-timed row make the entity exist, but they do not assert existence. A delete that a feed delivers, or
+a snapshot whose scope is an attribute (S38), has its effect in any case.
 
 A row dated after its snapshot asserts nothing before its own time: its presence has no effect, and the row itself
 asserts existence. Its presence row only shows the retire guard that the snapshot does not omit the entity.
@@ -109,7 +110,7 @@ def with_existence(rows: DataFrame, before: RowWindow, in_effect: Column) -> Dat
     """
     asserts = is_presence() | ((F.col(KIND) == UPSERT) & ~_is_dated_before_snapshot())
     # An absence from the snapshot of another scope asserts nothing.
-    deletes = (F.col(KIND) == DELETE) & (F.col(IN_SCOPE_BEFORE) | (F.col(CHANNEL) != "snapshot"))
+    deletes = is_delivered_delete() | ((F.col(KIND) == DELETE) & F.col(IN_SCOPE_BEFORE))
     asserted = F.when(in_effect & asserts, True).when(in_effect & deletes, False)
     rows = rows.withColumn(ASSERTED_BEFORE, last_flag(asserted, before) & F.col(IN_SCOPE_BEFORE))
     is_existing = is_presence() | (F.col(KIND) == UPSERT)
@@ -130,9 +131,14 @@ def _is_dated_before_snapshot() -> Column:
 def is_deletion() -> Column:
     """Return whether a row deletes its entity; needs `_asserted_before`.
 
-    A delete of a feed always does. An absence does if the entity's existence had been asserted before (S4).
+    A delivered delete always does. An absence does if the entity's existence had been asserted before (S4).
     """
-    return (F.col(KIND) == DELETE) & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
+    return is_delivered_delete() | ((F.col(KIND) == DELETE) & F.col(ASSERTED_BEFORE))
+
+
+def is_delivered_delete() -> Column:
+    """Return whether a row is a delete that a feed or a snapshot has delivered, and not an absence from a snapshot."""
+    return (F.col(KIND) == DELETE) & ((F.col(CHANNEL) != "snapshot") | F.col(ASSERTED_AT).isNotNull())
 
 
 def last_flag(flag: Column, window: RowWindow) -> Column:

@@ -49,9 +49,16 @@ def _after(table: Table, stored: list[Row], delivered: Sequence[Row]) -> list[Ro
     if table.disposition == "replace":
         return list(delivered)
     rows = _one_per_key(table, delivered) if table.primary_key else list(delivered)
-    keys = [key for key in (table.primary_key, table.merge_key) if key]
-    remaining = [row for row in stored if not any(_values(row, key) in _all_values(rows, key) for key in keys)]
-    return [*remaining, *(row for row in rows if not _deletes(table, row))]
+    inserted = [row for row in rows if not _deletes(table, row)]
+    replaced = _all_values(rows, table.primary_key)
+    # A row that deletes has the primary key of what it deletes; without one, it has the merge key.
+    scopes = _all_values(inserted if table.primary_key else rows, table.merge_key)
+    remaining = [
+        row
+        for row in stored
+        if _values(row, table.primary_key) not in replaced and _values(row, table.merge_key) not in scopes
+    ]
+    return [*remaining, *inserted]
 
 
 def _one_per_key(table: Table, delivered: Sequence[Row]) -> list[Row]:
@@ -84,4 +91,4 @@ def _values(row: Row, names: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _all_values(rows: Iterable[Row], names: Sequence[str]) -> set[tuple[Any, ...]]:
-    return {_values(row, names) for row in rows}
+    return {_values(row, names) for row in rows if names}

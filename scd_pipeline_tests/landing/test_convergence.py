@@ -54,8 +54,8 @@ SHAPES = {
         o.Table("merge", merge_key=("day",), hard_delete="deleted"),
     ),
     "both keys": Shape(
-        "disposition: merge\nprimary_key: id\nmerge_key: day\ndedup_sort: {lsn: asc}",
-        o.Table("merge", ("id",), ("day",), dedup_sort=("lsn", False)),
+        "disposition: merge\nprimary_key: id\nmerge_key: day\ndedup_sort: {lsn: asc}\nhard_delete: deleted",
+        o.Table("merge", ("id",), ("day",), dedup_sort=("lsn", False), hard_delete="deleted"),
     ),
 }
 

@@ -282,6 +282,62 @@ def test_a_flag_deletes_all_rows_of_a_merge_key(opened: Warehouse) -> None:
     assert_stored(opened, "| id | val |\n| 2 | bar |")
 
 
+PAGES = landing_table(
+    """
+    disposition: merge
+    primary_key: {id: int}
+    merge_key: {page: string}
+    hard_delete: deleted
+    missing: "null"
+    columns: {val: string, deleted: boolean}
+    """
+)
+
+
+@requirement("D13", "D18")
+@rule("S14", "S38")
+def test_a_flag_deletes_the_row_of_a_primary_key_and_no_other_of_its_merge_key(opened: Warehouse) -> None:
+    """Also a row of another page, a row that was not stored before, and by a record with the primary key only."""
+    load_rows(
+        opened,
+        PAGES,
+        """
+        | delivery   | id | page | val | deleted |
+        | 2024-01-01 | 1  | p1   | a   | NULL    |
+        | 2024-01-01 | 2  | p1   | b   | false   |
+        | 2024-01-01 | 3  | p2   | c   | NULL    |
+        | 2024-01-01 | 4  | p3   | d   | NULL    |
+        """,
+    )
+    result = load_rows(
+        opened,
+        PAGES,
+        """
+        | delivery   | id | page | val  | deleted |
+        | 2024-01-03 | 1  | p1   | NULL | true    |
+        | 2024-01-03 | 3  | p9   | NULL | true    |
+        | 2024-01-03 | 7  | p1   | NULL | true    |
+        """,
+    )
+    assert [(each.rows, each.deleted) for each in result.results] == [(3, 2)]
+    assert_stored(opened, "| id | page | val |\n| 2 | p1 | b |\n| 4 | p3 | d |")
+    load_rows(opened, PAGES, "| delivery | id | deleted |\n| 2024-01-04 | 4 | true |")
+    assert_stored(opened, "| id | page | val |\n| 2 | p1 | b |")
+    load_rows(
+        opened,
+        PAGES,
+        """
+        | delivery   | id | page | val | deleted |
+        | 2024-01-02 | 3  | p4   | c2  | NULL    |
+        | 2024-01-02 | 4  | p4   | d2  | NULL    |
+        | 2024-01-02 | 7  | p4   | g   | NULL    |
+        | 2024-01-05 | 1  | p4   | a2  | NULL    |
+        """,
+    )
+    assert_stored(opened, "| id | page | val |\n| 1 | p4 | a2 |\n| 2 | p1 | b |")
+    assert all(result.passed for result in check_table(opened, PAGES))
+
+
 MOVES = landing_table(
     """
     disposition: merge

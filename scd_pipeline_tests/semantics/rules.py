@@ -763,7 +763,7 @@ RULES: dict[str, Rule] = {
         equal values the first in the file, if the rows have a fixed order. NULL is last. If nothing orders different
         rows of a key, the delivery is rejected with the keys; identical rows are one row. `hard_delete` names a column:
         if it is boolean, true deletes; otherwise any value deletes that is not NULL. A delete finds the row of its
-        primary key; without a primary key it finds all rows of its merge key.
+        primary key, and its merge key has no effect; without a primary key it finds all rows of its merge key.
 
         The rows do not depend on the order of arrival: late, repeated, revised and withdrawn deliveries lead to the
         rows that the deliveries in order of position would have left. A load changes the table in one commit.
@@ -773,7 +773,7 @@ RULES: dict[str, Rule] = {
             "`strategy: scd2` is a dimension: the error has its declaration.",
             "The retire guard (S27) counts the primary keys that a delivery with a merge key removes. Without a "
             "primary key it counts by how much the number of rows decreases: a row with a new value is another row. It "
-            "does not apply to a table with a merge key and `hard_delete`, unless the source declares `retire_guard`.",
+            "does not apply if rows delete by their merge key, unless the source declares `retire_guard`.",
             "Without a primary key, a row is identified by its values and its number among equal rows of its delivery. "
             "A bad row is quarantined and leaves no stored row in place.",
             "Of the rows that `dedup_sort` excludes, the result of the load has the number.",

@@ -57,8 +57,6 @@ begin at a time and at a column: each entity has a start of its own, and there i
   `column`, or `at`
 scope of an attribute with row times: city is an attribute, which not every row of a snapshot with `effective_at`
   provides at its time; remove `effective_at`, or use columns of the business key
-flag of both keys: finds rows by the primary key, and a delivery replaces those of its merge keys; remove it, or one
-  of the keys
 key of two types: id is string in `columns`, and bigint here; declare its type once
 table and query: has both a table and a query; write one of `table` and `query`
 neither table nor query: has neither a table nor a query; write one of `table` and `query`

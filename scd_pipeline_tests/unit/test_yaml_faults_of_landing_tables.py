@@ -93,10 +93,6 @@ DAYS | columns | hard_delete: batch_day\ncolumns
 MERGE | dedup_sort | hard_delete: removed\ndedup_sort
 4 | hard_delete | UNKNOWN_NAME
 
-# flag of both keys
-MERGE | dedup_sort | hard_delete: title\nmerge_key: updated_at\ndedup_sort
-4 | hard_delete | CONFLICTING_OPTIONS
-
 # flag of a mirrored table
 MIRROR | columns | hard_delete: deleted\ncolumns
 4 | hard_delete | OPTION_REQUIRED

@@ -324,7 +324,8 @@ def _check_scope_attribute(errors: ErrorCollector, field: str, name: str, source
         names = (*draft.delivered_key_names, *(each.name for each in own))
         errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, names))
         return
-    excluding = [option for option in ("effective_at", "deletes") if snapshot is not None and getattr(snapshot, option)]
+    options = ("effective_at", *(() if draft.landing else ("deletes",)))
+    excluding = [option for option in options if snapshot is not None and getattr(snapshot, option)]
     if excluding:
         problem = (
             f"{name} is an attribute, which not every row of a snapshot with `{excluding[0]}` provides at its time"

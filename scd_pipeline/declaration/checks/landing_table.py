@@ -186,10 +186,7 @@ def _check_hard_delete(errors: ErrorCollector, table: LandingTable) -> None:
     column = table.hard_delete
     if column is None or table.disposition != "merge":
         return
-    if table.primary_key and table.merge_key:
-        problem = "finds rows by the primary key, and a delivery replaces those of its merge keys"
-        errors.add("CONFLICTING_OPTIONS", "hard_delete", problem, "remove it, or one of the keys")
-    elif column in {key.name for key in (*table.primary_key, *table.merge_key)}:
+    if column in {key.name for key in (*table.primary_key, *table.merge_key)}:
         errors.add("NOT_APPLICABLE", "hard_delete", f"{column} is in the key", "name another column, or remove it")
     elif table.mirror is not None and column not in dict(table.columns):
         problem = f"the type of {column} decides which values delete, and files of text have no types"
