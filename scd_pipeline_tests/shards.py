@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-SHARDS = 300
+SHARDS = 600
 DEFAULT_SECONDS = 16.0
 """What a slow test takes in a run of three processes, unless its marker has another number."""
 

@@ -294,6 +294,7 @@ PAGES = landing_table(
 )
 
 
+@pytest.mark.slow(10)
 @requirement("D13", "D18")
 @rule("S14", "S38")
 def test_a_flag_deletes_the_row_of_a_primary_key_and_no_other_of_its_merge_key(opened: Warehouse) -> None:

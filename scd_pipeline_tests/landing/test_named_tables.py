@@ -62,6 +62,7 @@ def test_overlapping_pages_have_each_record_once(pipeline: Pipeline, tmp_path: P
     assert pipeline.current("raw_issues").where("state = 'open'").count() == 1
 
 
+@pytest.mark.slow(6)
 @rule("S38", "S36")
 def test_a_column_gets_its_type_with_its_first_value(pipeline: Pipeline) -> None:
     """Records of JSON lack fields, have others as NULL or empty, and write whole numbers without a point."""
@@ -101,6 +102,7 @@ def test_wide_records_are_loaded(pipeline: Pipeline) -> None:
     assert rows[75]["assignees"] == [second[25]["user"]] and rows[25]["closed_by"] is None
 
 
+@pytest.mark.slow(8)
 @rule("S38", "S36", "S26")
 def test_numbers_of_frames_fit_the_types_of_the_table(pipeline: Pipeline) -> None:
     """pandas has whole numbers as floats if one is missing, and Arrow gives decimals the digits of their values."""
