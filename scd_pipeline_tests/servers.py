@@ -50,8 +50,13 @@ LOCAL_FILES = {
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
 _MEMORY = "-Xms3g -Xmn2g -XX:MetaspaceSize=512m"
 # Java inlines less: a fifth of a run's processor time was spent on compiling, and more of it makes loads of a few rows
-# no faster. The run is too short for a search for code that is not called any more.
-_COMPILER = "-XX:FreqInlineSize=100 -XX:MaxInlineLevel=6 -XX:InlineSmallCode=1000 -XX:-MethodFlushing"
+# no faster. It optimizes only what is called often. The run is too short for a search for code that is not called any
+# more.
+_COMPILER = (
+    "-XX:FreqInlineSize=100 -XX:MaxInlineLevel=6 -XX:InlineSmallCode=1000 -XX:-MethodFlushing "
+    "-XX:Tier4InvocationThreshold=15000 -XX:Tier4MinInvocationThreshold=2000 -XX:Tier4CompileThreshold=40000 "
+    "-XX:Tier4BackEdgeThreshold=100000"
+)
 # Partitions of a shuffle, and of the rows or files that are read.
 _PARTITIONS = ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism")
 

@@ -52,11 +52,12 @@ def versions(opened: Warehouse) -> int:
 @pytest.mark.parametrize(
     ("strategy", "untouched"),
     [
-        pytest.param("increments", [1, 2, 4], id="increments", marks=pytest.mark.slow(9)),
-        pytest.param("scope", [1, 2], id="scope", marks=pytest.mark.slow(9)),
+        pytest.param("increments", [1, 2, 4], id="increments"),
+        pytest.param("scope", [1, 2], id="scope"),
         pytest.param("whole", [], id="whole"),
     ],
 )
+@pytest.mark.slow(9)
 @requirement("L1")
 @rule("S23", "S25", "S41")
 def test_each_strategy_writes_the_same_rows_in_one_commit(

@@ -299,7 +299,7 @@ _SNAPSHOTS = (
         "delete_of_a_feed_needs_an_assertion",
         "S4",
         "machine pass",
-        _in("existence.is_deletion", dropped(operand("CHANNEL"))),
+        _in("existence.is_deletion", dropped(operand("is_delivered_delete"))),
     ),
     _fault(
         "row_asserts_existence_at_its_own_time",

@@ -70,6 +70,7 @@ def numbers(rows: DataFrame) -> list[int]:
     return sorted(row["number"] for row in rows.collect())
 
 
+@pytest.mark.slow(8)
 @requirement("V24")
 def test_the_stored_rows_equal_a_read_until_another_program_changes_them(
     spark: SparkSession, warehouse: Path, doctors: TimedTable

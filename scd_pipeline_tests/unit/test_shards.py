@@ -10,7 +10,7 @@ import pytest
 
 from scd_pipeline_tests import shards
 
-WEIGHTS = {f"test_{number}": 60.0 if number < 5 else 8.0 for number in range(3_000)}
+WEIGHTS = {f"test_{number}": 60.0 if number < 5 else 8.0 for number in range(6_000)}
 
 
 def test_each_test_is_in_one_shard_and_shards_are_equally_long() -> None:
