@@ -193,6 +193,7 @@ def test_a_withdrawn_transition_can_become_current_again(spark: SparkSession) ->
     ]
 
 
+@pytest.mark.slow(8)
 @requirement("F54")
 @rule("S17", "S21")
 def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

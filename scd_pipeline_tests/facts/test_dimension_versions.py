@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply, load
@@ -18,6 +20,7 @@ SECOND_PLAYS = """
 """
 
 
+@pytest.mark.slow
 @requirement("L15")
 @rule("S24")
 def test_a_query_shows_the_versions_of_dimensions_that_each_load_used(played: Warehouse) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
@@ -33,6 +34,7 @@ NIGHTS = {
 """The changes of the players and the plays of each night: corrections, a late change, and a late player."""
 
 
+@pytest.mark.slow(20)
 @requirement("L18")
 @rule("S14", "S24")
 def test_missed_nights_are_caught_up_in_one_load(spark: SparkSession, warehouse: Path) -> None:

@@ -26,6 +26,7 @@ from scd_pipeline_tests.semantics.specification import requirement, rule
 SEED, SCENARIOS = 60_000, 10
 
 
+@pytest.mark.slow(20)
 @requirement("L9", "L12", "L14")
 @rule("S14", "S23", "S24", "S34", "S41")
 @pytest.mark.parametrize(

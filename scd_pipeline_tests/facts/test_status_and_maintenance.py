@@ -181,6 +181,7 @@ def test_maintenance_reduces_files_and_preserves_rows(
     assert queries.history(store, customer).orderBy("id", "version").collect() == before
 
 
+@pytest.mark.slow(10)
 @requirement("F44", "F65")
 def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Warehouse) -> None:
     """OPTIMIZE, VACUUM without a retention, and an expired transaction log leave the last version of the table only."""

@@ -295,6 +295,7 @@ def ads(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[l
     return states
 
 
+@pytest.mark.slow
 @requirement("D20")
 @pytest.mark.rule("S40", "S33")
 def test_a_feed_after_a_snapshot_leaves_the_rows_and_children_of_both(ads: list[list[str]]) -> None:

@@ -46,9 +46,8 @@ def complete(spark: SparkSession, loaded_once: Path, tmp_path_factory: pytest.Te
 
 
 @requirement("L16")
-@pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=[] if step == "write its rows" else pytest.mark.slow) for step in STOPS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STOPS)
 @rule("S14", "S17")
 def test_a_load_stops_before_any_step_and_the_next_one_continues(
     spark: SparkSession, loaded_once: Path, complete: list[Row], warehouse: Path, step: str

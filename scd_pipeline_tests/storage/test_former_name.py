@@ -146,6 +146,7 @@ def load_all(warehouse: Warehouse) -> LoadResult:
     return load(warehouse, ARTICLE, [FIRST, SECOND], has_facts=True)
 
 
+@pytest.mark.slow
 @requirement("H24")
 def test_all_tables_are_copied_and_no_delivery_is_loaded_again(former: Warehouse) -> None:
     """The former tables stay as they are."""

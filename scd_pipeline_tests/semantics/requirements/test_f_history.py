@@ -74,6 +74,7 @@ def played(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pla
     return before
 
 
+@pytest.mark.slow(8, together="f_history")
 @requirement("F16", "F56", "F57")
 def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(played: Played) -> None:
     """The first play is loaded before the correction, and is not loaded or written again."""
@@ -96,6 +97,7 @@ def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(played
     assert [row["player_key"] == -1 for row in sorted(joined, key=lambda row: row["event_id"])] == [False, True, False]
 
 
+@pytest.mark.slow(8, together="f_history")
 @requirement("F17", "F23", "F26")
 def test_no_version_of_the_table_has_two_current_versions_or_none(played: Played) -> None:
     """A reader sees one of the table's versions: since its first load, P1 has one current version in each.
@@ -222,6 +224,7 @@ def test_the_first_manager_is_in_the_audit_only(own_tables: OwnTables) -> None:
     assert managers == ["m1", "m2", "m3"]
 
 
+@pytest.mark.slow(6)
 @requirement("F41")
 def test_a_name_and_a_threshold_change_in_one_commit_that_rewrites_no_other_program(own_tables: OwnTables) -> None:
     dimension, warehouse = by_files(PROGRAM.dimension), own_tables.warehouse

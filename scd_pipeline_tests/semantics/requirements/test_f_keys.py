@@ -132,6 +132,7 @@ def test_each_version_has_a_key_of_its_own_and_a_late_change_leaves_later_rows_u
         assert {**before.versions[entity], "version": after.versions[entity]["version"]} == after.versions[entity]
 
 
+@pytest.mark.slow(25)
 @requirement("F33", "F65")
 def test_a_surrogate_key_never_identifies_another_version(steps: Steps) -> None:
     """Not after a delete and a return, a late change, a version that vanished, or a rebuild."""

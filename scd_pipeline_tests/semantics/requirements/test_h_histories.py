@@ -102,6 +102,7 @@ def test_a_run_without_a_change_writes_nothing_and_a_product_that_returns_is_new
     assert keys(own_tables.rows(PRODUCT)) == KEYS
 
 
+@pytest.mark.slow(6)
 @requirement("H3", "H33")
 @rule("S14")
 def test_a_late_run_gives_the_same_keys_and_states_with_declared_labels(own_tables: OwnTables) -> None:
@@ -145,6 +146,7 @@ def base_versions(spark: SparkSession, path: Path, *versions: str) -> list[Any]:
     return [row["timestamp"] for row in sorted(records(history), key=lambda row: row["version"])]
 
 
+@pytest.mark.slow(6)
 @requirement("H1", "H2", "H4")
 def test_the_versions_of_two_tables_become_histories_with_all_of_their_columns(
     spark: SparkSession, warehouse: Path, tmp_path: Path

@@ -183,6 +183,7 @@ def test_a_plan_counts_the_rows_to_close_and_to_open_and_writes_nothing(loaded: 
     assert {name: loaded.warehouse.table(name).newest_version() for name in loaded.warehouse.tables()} == before
 
 
+@pytest.mark.slow(5)
 @requirement("H30")
 def test_the_same_deliveries_have_the_same_plan_without_an_orchestrator(loaded: Loaded) -> None:
     """A process that plans a load has not imported Dagster."""
@@ -194,6 +195,7 @@ def test_the_same_deliveries_have_the_same_plan_without_an_orchestrator(loaded: 
     assert subprocess.run([sys.executable, "-c", command], check=False).returncode == 0
 
 
+@pytest.mark.slow(12)
 @requirement("H9", "H10", "H11")
 def test_a_run_that_died_is_completed_and_late_and_repeated_runs_leave_no_empty_window(own_tables: OwnTables) -> None:
     """The second run dies after its log is written; the third one has a later time, and the fourth an earlier one."""
