@@ -295,7 +295,7 @@ def ads(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[l
     return states
 
 
-@pytest.mark.slow
+@pytest.mark.slow(8, together="ads")
 @requirement("D20")
 @pytest.mark.rule("S40", "S33")
 def test_a_feed_after_a_snapshot_leaves_the_rows_and_children_of_both(ads: list[list[str]]) -> None:
@@ -303,6 +303,7 @@ def test_a_feed_after_a_snapshot_leaves_the_rows_and_children_of_both(ads: list[
     assert ads[1] == ["DISAPPROVED", "DISAPPROVED", "PAUSED", "PAUSED", "user of a", "user of b"]
 
 
+@pytest.mark.slow(8, together="ads")
 @requirement("D19")
 @pytest.mark.rule("S40", "S33")
 def test_a_delete_reaches_the_children_and_their_children(ads: list[list[str]]) -> None:
