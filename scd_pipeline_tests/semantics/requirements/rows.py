@@ -706,7 +706,7 @@ ROWS: dict[str, str] = {
     "L19": "Compaction after a load changes no row for a reader. There are no indexes that have to be disabled.",
 }
 
-_SLOW = "F16 F26 F30 F33 F41 F44 F54 F56 F60 F65 H1 H3 H4 H9 H10 H11 H24 H30 H33 D19 D20 L12 L14 L15 L16 L18"
+_SLOW = "F16 F26 F30 F41 F44 F54 F56 H1 H3 H4 H9 H10 H11 H24 H30 H33 D19 D20 L12 L14 L15 L16 L18"
 NO_TABLE: dict[str, str] = {
     "F46": "A layout that depends on millions of rows or fifty commits takes minutes: the tests on tables are slow.",
     "F47": "When a job runs is a schedule in Dagster; what OPTIMIZE does to a table is F46.",

@@ -132,7 +132,6 @@ def test_each_version_has_a_key_of_its_own_and_a_late_change_leaves_later_rows_u
         assert {**before.versions[entity], "version": after.versions[entity]["version"]} == after.versions[entity]
 
 
-@pytest.mark.slow(12, together="f_keys")
 @requirement("F33", "F65")
 def test_a_surrogate_key_never_identifies_another_version(steps: Steps) -> None:
     """Not after a delete and a return, a late change, a version that vanished, or a rebuild."""
@@ -146,7 +145,6 @@ def test_a_surrogate_key_never_identifies_another_version(steps: Steps) -> None:
     assert ("P2", "06-01") not in steps.late.keys
 
 
-@pytest.mark.slow(12, together="f_keys")
 @requirement("F60")
 def test_a_dropped_dimension_is_rebuilt_with_the_keys_that_its_facts_have_stored(steps: Steps) -> None:
     """The facts are not loaded again."""
