@@ -119,7 +119,7 @@ def test_lost_files_are_reported_and_recovered(
 def test_a_deleted_file_of_an_older_version_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     """A VACUUM has deleted it while a query reads that version; the table is as it should be."""
     table = Warehouse(spark, tmp_path).table("dim_old")
-    spark.range(1).write.format("delta").save(str(table.path))
+    spark.range(1).coalesce(1).write.format("delta").save(str(table.path))
     (deleted,) = Path(str(table.path)).glob("*.parquet")
     spark.range(2).write.format("delta").mode("overwrite").save(str(table.path))
     deleted.unlink()
