@@ -617,7 +617,7 @@ def _change_record_columns(
     asserted_at = F.lit(None)
     if has_row_times:
         asserted_at = F.when(~is_bad, delivery_time)
-    elif isinstance(channel, Snapshot) and deleted == DELETE:  # which distinguishes it from an absence
+    elif isinstance(channel, Snapshot) and deleted == DELETE:  # the time distinguishes the delete from an absence
         asserted_at = F.when(kind == DELETE, delivery_time)
     return [
         *[col(name) for name in dimension.key_names],

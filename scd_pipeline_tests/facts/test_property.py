@@ -33,10 +33,7 @@ SEED, SCENARIOS = 60_000, 10
     ("shape", "way"),
     [
         pytest.param(s.SALE, PASS, id="sale-pass"),
-        *[
-            pytest.param(shape, PASS, id=f"{shape.name}-pass", marks=pytest.mark.slow(20))
-            for shape in (s.RENT, s.PURCHASE)
-        ],
+        *[pytest.param(shape, PASS, id=f"{shape.name}-pass") for shape in (s.RENT, s.PURCHASE)],
         *[
             pytest.param(shape, way, id=f"{shape.name}-{way.name}", marks=pytest.mark.slow(seconds))
             for shape in s.FACT_SHAPES

@@ -91,7 +91,6 @@ def violated(warehouse: Warehouse) -> list[str]:
     return [str(result) for result in results if not result.passed]
 
 
-@pytest.mark.slow(9)
 @requirement("F29", "F30", "F52")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in (*RARE, *AUDITED))) for name in DAMAGES]

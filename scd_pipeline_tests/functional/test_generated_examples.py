@@ -317,7 +317,6 @@ def test_the_answers_of_the_demo_are_correct(run: Callable[..., int], remote: st
     assert sum("equal to the correct answer" in line for line in lines) >= 2
 
 
-@pytest.mark.slow(12)
 @pytest.mark.slow(15)
 @requirement("F6", "X23")
 def test_a_machine_has_the_same_history_in_one_table_and_in_two(remote: str, tmp_path: Path) -> None:

@@ -91,4 +91,4 @@ def _values(row: Row, names: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _all_values(rows: Iterable[Row], names: Sequence[str]) -> set[tuple[Any, ...]]:
-    return {_values(row, names) for row in rows if names}
+    return {_values(row, names) for row in rows} if names else set()

@@ -312,7 +312,6 @@ def test_a_load_that_commits_during_a_run_loses_nothing(loaded: Warehouse, monke
     assert (cities(loaded, "dim_customer"), cities(loaded, ARCHIVE)) == (["Kyiv", "Oslo"], ["Bari", "Bern"])
 
 
-@pytest.mark.slow(10)
 @pytest.mark.slow(30)
 @requirement("H36")
 @pytest.mark.rule("S42")

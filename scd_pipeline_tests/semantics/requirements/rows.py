@@ -706,7 +706,8 @@ ROWS: dict[str, str] = {
     "L19": "Compaction after a load changes no row for a reader. There are no indexes that have to be disabled.",
 }
 
-_SLOW = "F16 F26 F30 F41 F44 F54 F56 H1 H3 H4 H9 H10 H11 H24 H30 H33 D19 D20 L12 L14 L15 L16 L18"
+SLOW = "F16 F26 F41 F44 F54 F56 H1 H3 H4 H9 H10 H11 H24 H30 H33 D19 D20 L12 L14 L15 L16 L18"
+"""Rows that need many loads, so that all of their tests, or all of them on tables, are slow."""
 NO_TABLE: dict[str, str] = {
     "F46": "A layout that depends on millions of rows or fifty commits takes minutes: the tests on tables are slow.",
     "F47": "When a job runs is a schedule in Dagster; what OPTIMIZE does to a table is F46.",
@@ -722,6 +723,6 @@ NO_TABLE: dict[str, str] = {
     "D2": "A declaration that is rejected has no table.",
     "D43": "A destination that does not exist has no table.",
     "L17": "Which settings a session has during a load has no table; the times of queries are those of a benchmark.",
-    **dict.fromkeys(_SLOW.split(), "Many loads show it: the tests on tables are slow."),
+    **dict.fromkeys(SLOW.split(), "It needs many loads: the tests on tables are slow."),
 }
 """Why no test that runs in each build shows a row on tables."""
