@@ -17,8 +17,8 @@ _COLUMNS = "work,contestant,runs,result,seconds,spread,ratio,CPU s,others' CPU s
 _HEADER = tuple(_COLUMNS.split(","))
 _ERROR_LENGTH = 60
 _KEY = """\
-A ratio is the median seconds of the first work item or contestant, divided by those of the second; "at most" is its
-target. "M" is a million rows. The letters are work items:
+A ratio is the median seconds of the first work item or contestant, divided by those of the second; with "CPU", it is
+the ratio of their processor time. "At most" is its target. "M" is a million rows. The letters are work items:
 
 - (a) a snapshot with 2% changed, 0.5% new and 0.5% deleted entities; (b) the same with ten times as many entities
 - (c) a change feed; (d) a change feed of which 1% is three years late

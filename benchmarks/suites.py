@@ -33,6 +33,7 @@ class Step:
 FULL = (
     Step((("a", MILLION, 0), ("h", MILLION, 0)), 5),
     Step((("c", MILLION, 25_000), ("c", MILLION, 1_000), ("d", MILLION, 25_000)), 3),
+    Step((("c", 20_000, 100),), 5, ("documented_merge", "scd_pipeline")),
     Step((("first", MILLION, 0),), 3),
     Step((("e1", 50_000, 0), ("e", 50_000, 0)), 3),
     Step((("j", 3 * MILLION, 0),), 3),

@@ -47,6 +47,14 @@ def test_ratios_are_between_results_of_one_machine() -> None:
     assert "| on two machines |" in ratio_table([RUN, on_another_machine(large)])
 
 
+def test_a_ratio_is_of_wall_time_or_of_processor_time() -> None:
+    load = replace(RUN, work="c", size=20_000, changes=100, seconds=3.0, cpu_seconds=4.0)
+    merge = replace(load, contestant="documented_merge", seconds=1.5, cpu_seconds=1.0)
+    described = "(c) 100 into 20,000 / documented MERGE"
+    assert target(described).ratio(summarize([load, merge])) == 2.0
+    assert target(f"{described}, CPU").ratio(summarize([load, merge])) == 4.0
+
+
 def test_results_of_a_work_item_are_those_of_the_machine_with_most() -> None:
     second = [on_another_machine(each, number) for each in (RUN, REFERENCE) for number in (1, 2)]
     assert results_of_one_machine([RUN, REFERENCE, *second]) == second
