@@ -243,7 +243,8 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
             EFFECTIVE_FROM: version_start(change_time, dimension),
             EFFECTIVE_TO: F.coalesce(F.col(_END), open_end(dimension)),
             CURRENT_FLAG: F.col(_END).isNull(),
-            IS_DELETED: ~F.col(EXISTS),
+            # Without such versions, an attribute may have the name, in any case.
+            **({IS_DELETED: ~F.col(EXISTS)} if dimension.has_deleted_versions else {}),
             CHANGE_REASON: F.coalesce(F.col(OPENED_BY)["reason"], default_reason),
             CHANGE_SOURCE: F.col(OPENED_BY)["source"],
             LOAD_RUN_ID: F.col(OPENED_BY)["delivery"],

@@ -102,7 +102,7 @@ def with_member_columns(rows: DataFrame, own: Mapping[str, Column], dimension: D
     """
     values = {
         VERSION: F.lit(0),
-        IS_DELETED: F.lit(False),
+        **({IS_DELETED: F.lit(False)} if dimension.has_deleted_versions else {}),
         CHANGE_SOURCE: F.lit(""),
         LOAD_RUN_ID: F.lit(""),
         LAST_UPDATED: beginning(),
