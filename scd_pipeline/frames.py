@@ -1,4 +1,4 @@
-"""Frames: local ones from driver data, unions of many frames, and checkpoints.
+"""Frames: local ones from driver data, unions of many frames, checkpoints, and the types of columns.
 
 Local data is sent as Arrow. A list of rows would start Python workers on the server.
 """
@@ -15,9 +15,11 @@ import pyarrow
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.utils import is_remote
 
+from scd_pipeline.declaration.names import quote_if_needed
 from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
 
 _BROADCAST_ROWS = 2_000_000
@@ -51,7 +53,29 @@ def arrow_frame(spark: SparkSession, table: pyarrow.Table) -> DataFrame:
     """Return a frame of an Arrow table, also of one without rows, which Spark Connect does not accept."""
     if table.num_rows:
         return spark.createDataFrame(table)
-    return empty_frame(spark, {field.name: field.dataType.simpleString() for field in from_arrow_schema(table.schema)})
+    return empty_frame(spark, column_types(from_arrow_schema(table.schema)))
+
+
+def column_types(schema: T.StructType) -> dict[str, str]:
+    """Return the type of each column by its name, as declarations have it (`type_text`)."""
+    return {field.name: type_text(field.dataType) for field in schema.fields}
+
+
+def type_text(data_type: T.DataType) -> str:
+    """Return a type as declarations have it: unlike in `simpleString`, the names of fields are in backticks if needed.
+
+    `parse_type` reads it.
+    """
+    match data_type:
+        case T.ArrayType():
+            return f"array<{type_text(data_type.elementType)}>"
+        case T.MapType():
+            return f"map<{type_text(data_type.keyType)},{type_text(data_type.valueType)}>"
+        case T.StructType():
+            fields = [f"{quote_if_needed(name)}:{each}" for name, each in column_types(data_type).items()]
+            return f"struct<{','.join(fields)}>"
+        case _:
+            return data_type.simpleString()
 
 
 def empty_frame(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA, quote_name
+from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA, quote_if_needed
 from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.texts import did_you_mean, is_text, short_repr
 
@@ -119,7 +119,7 @@ class Struct:
     fields: tuple[tuple[str, DataType], ...]
 
     def ddl(self) -> str:
-        inner = ",".join(f"{_quoted(name)}:{data_type.ddl()}" for name, data_type in self.fields)
+        inner = ",".join(f"{quote_if_needed(name)}:{data_type.ddl()}" for name, data_type in self.fields)
         return f"struct<{inner}>"
 
 
@@ -137,11 +137,6 @@ def leaves(data_type: DataType) -> tuple[DataType, ...]:
             return tuple(leaf for _, inner in fields for leaf in leaves(inner))
         case _:
             return (data_type,)
-
-
-def _quoted(name: str) -> str:
-    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
-    return name if plain else quote_name(name)
 
 
 def parse_type(text: str) -> DataType:

@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from scd_pipeline.declaration.names import readable_names
 from scd_pipeline.declaration.types import INTEGERS, Array, DataType, Decimal, Map, Struct, leaves
 from scd_pipeline.deliveries import json_text
 from scd_pipeline.deliveries.cast_options import CastOptions
@@ -29,6 +30,7 @@ from scd_pipeline.deliveries.number_casts import (
 )
 from scd_pipeline.deliveries.time_casts import TIME_TYPES, to_time
 from scd_pipeline.expressions import any_of
+from scd_pipeline.frames import type_text
 
 MICROSECONDS_IN_JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -56,7 +58,7 @@ def cast(value: Column, physical: T.DataType, target: DataType, options: CastOpt
     Raises:
         AnalysisException: No value of the physical type can be cast. Spark raises it when the frame is analyzed.
     """
-    is_same_type = physical.simpleString() == target.ddl()
+    is_same_type = type_text(physical) == target.ddl()
     if is_same_type and not any(leaf.ddl() in _CHECKED_THOUGH_EQUAL for leaf in leaves(target)):
         return Cast(value, F.lit(False))
     # Forms of text apply to columns of text, not to values inside of others.
@@ -93,9 +95,11 @@ def _is_null(value: Column, physical: T.DataType) -> Column:
 def _struct(value: Column, physical: T.StructType, target: Struct, options: CastOptions) -> Cast:
     """Cast a struct by the names of its fields; Spark would cast it by their positions.
 
-    A field that is not delivered is NULL. Case does not matter in names, as in those of columns.
+    A field that is not delivered is NULL. Names are found as columns are: in any case, and by their readable names.
     """
     delivered = {field.name.lower(): field for field in physical.fields}
+    readable = readable_names([field.name for field in physical.fields])
+    delivered |= {each.lower(): delivered[name.lower()] for name, each in readable.items()}
     fields, problems = [], []
     for name, inner in target.fields:
         result = Cast(F.lit(None).cast(inner.ddl()), F.lit(False))

@@ -6,19 +6,19 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration import Column as DeclaredColumn
 from scd_pipeline.declaration.debezium import ENVELOPE, UNAVAILABLE_VALUES
-from scd_pipeline.declaration.names import quote_path
+from scd_pipeline.declaration.names import column_name, quote_path, readable_names
 from scd_pipeline.deliveries.expressions import DELETES, ROWS, AnalyzedExpressions, channel_columns, names_in_path
 from scd_pipeline.deliveries.named_columns import named_columns
 from scd_pipeline.deliveries.row_columns import LINE, PROBLEM, RESERVED
 from scd_pipeline.deliveries.row_fields import RowFields, inner_type
-from scd_pipeline.expressions import any_of
+from scd_pipeline.expressions import any_of, col, with_columns
 
 _PATH = re.compile(r"`?(?P<column>\w+)`?(?P<steps>(?:\.`?\w+`?|\['[^'\\]+'\])+)")
 
@@ -101,10 +101,14 @@ class ColumnMapping:
 
 @dataclass(frozen=True, slots=True)
 class _Delivered:
-    """The delivered columns by their names in lower case, and the expressions over them."""
+    """The delivered columns by their names in lower case, and the expressions over them.
+
+    `delivered_names` are the names that a column cannot have, by their readable names in lower case.
+    """
 
     source: Source
     types: Mapping[str, T.DataType]
+    delivered_names: Mapping[str, str]
     expressions: AnalyzedExpressions
     row_fields: RowFields
 
@@ -116,6 +120,7 @@ class _Delivered:
         if declared.expression:
             unresolved = name in self.expressions.unresolved
             return None if unresolved else (declared, self.expressions.types[name])
+        declared = replace(declared, from_=tuple(map(self.delivered_name, declared.from_)))
         candidates = (self._existing(candidate, declared) for candidate in declared.from_)
         matches = [match for match in candidates if match is not None]
         if not matches:
@@ -124,6 +129,10 @@ class _Delivered:
         names = [name for name in declared.from_ if name == texts or self._existing(name, declared) is not None]
         is_by_row = len(names) > 1 and self.row_fields.lacks(names[0].partition(".")[0])
         return (replace(declared, from_=tuple(names)), matches[0][1]) if is_by_row else matches[0]
+
+    def delivered_name(self, name: str) -> str:
+        """Return the name of the delivered column that is found by a name; the same name without such a column."""
+        return self.delivered_names.get(name.lower(), name)
 
     def _existing(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
         """Return the column of this name; without one, the value inside of a column at this path, as an expression."""
@@ -170,7 +179,8 @@ def map_columns(
     """
     own = tuple(field for field in fields if field.name.lower() not in RESERVED)
     types = {field.name.lower(): field.dataType for field in own}
-    delivered = _Delivered(source, types, expressions, RowFields.from_columns(fields))
+    delivered_names = {each.lower(): name for name, each in readable_names([field.name for field in own]).items()}
+    delivered = _Delivered(source, types, delivered_names, expressions, RowFields.from_columns(fields))
     columns: dict[str, _TypedColumn] = {}
     missing: dict[str, str] = {}
     required = {**{name: source.column(name) for name in dimension.delivered_key_names}, **channel_columns(channel)}
@@ -205,7 +215,7 @@ def map_columns(
         name.lower()
         for attribute in provided
         for name in former_columns(attribute, source, channel, dimension)
-        if name not in columns[attribute.name][0].from_
+        if delivered.delivered_name(name) not in columns[attribute.name][0].from_
     }
     needed = {
         name: paths[name][:1] if name in paths else _fields_in(column.expression or "", own)
@@ -318,7 +328,7 @@ def undeclared_columns(
     unread = _unread_columns(names, source, channel, dimension)
     if dimension.mirror is None:
         return unread
-    return tuple(name for name in unread if name.casefold() in dimension.technical_columns)
+    return tuple(name for name in unread if is_named(name, dimension.technical_columns))
 
 
 def _reported_columns(
@@ -335,7 +345,7 @@ def _reported_columns(
     """
     technical = {name.casefold() for name in dimension.mirror.technical} if dimension.mirror else set()
     unread = _unread_columns(names, source, channel, dimension, superseded)
-    return tuple(name for name in unread if name.casefold() not in technical)
+    return tuple(name for name in unread if not is_named(name, technical))
 
 
 def _unread_columns(
@@ -355,8 +365,8 @@ def _unread_columns(
     attributes = [a for a in dimension.source_attributes(source.name) if not a.derived]
     targets = [*dimension.delivered_key_names, *(a.name for a in attributes)]
     former = {name.lower() for a in attributes for name in former_columns(a, source, channel, dimension)}
-    unused = unused_columns(names, source, channel, targets)
-    return tuple(name for name in unused if name.lower() not in former.difference(superseded))
+    unused, readable = unused_columns(names, source, channel, targets), readable_names(names)
+    return tuple(name for name in unused if readable.get(name, name).lower() not in former.difference(superseded))
 
 
 def unused_columns(
@@ -373,7 +383,22 @@ def unused_columns(
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
     used |= {name.lower() for name in (*channel.column_names, channel.partition) if name}
     used |= names_in_expressions(source, channel)
-    return tuple(name for name in names if name.lower() not in used)
+    readable = readable_names(names)
+    return tuple(name for name in names if used.isdisjoint((name.lower(), readable.get(name, name).lower())))
+
+
+def with_readable_columns(
+    frame: DataFrame, fields: Sequence[T.StructField], source: Source, channel: Snapshot | Feed
+) -> DataFrame:
+    """Return the rows of a delivery with the columns that expressions of the declaration name by readable names."""
+    readable = readable_names([field.name for field in fields])
+    named = names_in_expressions(source, channel) if readable else ()
+    return with_columns(frame, {each: col(name) for name, each in readable.items() if each.lower() in named})
+
+
+def is_named(name: str, folded: Collection[str]) -> bool:
+    """Return whether a delivered column, or its readable name, is among case-folded names."""
+    return name.casefold() in folded or column_name(name).casefold() in folded
 
 
 def names_in_expressions(source: Source, channel: Snapshot | Feed) -> frozenset[str]:
@@ -394,4 +419,5 @@ def _path(expression: str) -> tuple[str, ...]:
 def _fields_in(expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:
     """Return the columns of a delivery that an expression names."""
     names = named_columns(expression)
-    return tuple(field.name for field in fields if field.name.lower() in names)
+    readable = readable_names([field.name for field in fields])
+    return tuple(f.name for f in fields if not names.isdisjoint((f.name.lower(), readable.get(f.name, f.name).lower())))

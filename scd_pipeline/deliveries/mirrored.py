@@ -8,16 +8,18 @@ from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.mirror import merge_types, mirrored_type
+from scd_pipeline.declaration.names import readable_names
 from scd_pipeline.declaration.types import INTEGERS
-from scd_pipeline.deliveries.column_mapping import unused_columns
+from scd_pipeline.deliveries.column_mapping import is_named, unused_columns
 from scd_pipeline.errors import BatchRejected, DeclarationError
+from scd_pipeline.frames import type_text
 from scd_pipeline.texts import name_columns
 
 
 def mirrored_columns(
     fields: Sequence[T.StructField], source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> dict[str, str]:
-    """Return the type of each delivered column that becomes an attribute, by its name.
+    """Return the type of each delivered column that becomes an attribute, by its readable name.
 
     A column of no type, as all of its values are NULL or empty arrays, does not become one; nor does that of a retired
     attribute, or a column with the name of a key column or a declared attribute that is read from another column.
@@ -26,14 +28,15 @@ def mirrored_columns(
     declared = [attribute.name for attribute in dimension.attributes if attribute.name not in mirrored]
     targets = [*dimension.delivered_key_names, *declared]
     excluded = dimension.technical_columns.union(name.casefold() for name in targets)
-    names = unused_columns([field.name for field in fields], source, channel, targets)
-    read = [field for field in fields if field.name in names and field.name.casefold() not in excluded]
-    types = {field.name: _known_type(field.dataType) for field in read}
-    return {name: data_type.simpleString() for name, data_type in types.items() if data_type is not None}
+    delivered = [field.name for field in fields]
+    names, readable = unused_columns(delivered, source, channel, targets), readable_names(delivered)
+    read = [field for field in fields if field.name in names and not is_named(field.name, excluded)]
+    types = {readable.get(field.name, field.name): _known_type(field.dataType) for field in read}
+    return {name: type_text(data_type) for name, data_type in types.items() if data_type is not None}
 
 
 def _known_type(data_type: T.DataType) -> T.DataType | None:
-    """Return a type without the fields whose values are all NULL; None if no value of the type is known."""
+    """Return a type with readable names, without fields whose values are all NULL; None if no value is known."""
     match data_type:
         case T.NullType():
             return None
@@ -44,7 +47,8 @@ def _known_type(data_type: T.DataType) -> T.DataType | None:
             value = _known_type(data_type.valueType)
             return None if value is None else T.MapType(data_type.keyType, value)
         case T.StructType():
-            types = {field.name: _known_type(field.dataType) for field in data_type.fields}
+            readable = readable_names([field.name for field in data_type.fields])
+            types = {readable.get(field.name, field.name): _known_type(field.dataType) for field in data_type.fields}
             fields = [T.StructField(name, each) for name, each in types.items() if each is not None]
             return T.StructType(fields) if fields else None
         case _:
@@ -65,7 +69,8 @@ def with_missing_whole_numbers(types: Mapping[str, str], dimension: Dimension) -
 
 def has_key(fields: Sequence[T.StructField], source: Source, dimension: Dimension) -> bool:
     """Return whether the columns include one for each key column that is read from a column."""
-    names = {field.name.casefold() for field in fields}
+    delivered = [field.name for field in fields]
+    names = {name.casefold() for name in (*delivered, *readable_names(delivered).values())}
     read = [source.column(name).from_ for name in dimension.delivered_key_names]
     return all(any(name.partition(".")[0].casefold() in names for name in from_) for from_ in read if from_)
 

@@ -31,6 +31,7 @@ from scd_pipeline.deliveries.column_mapping import (
     map_columns,
     names_in_expressions,
     undeclared_columns,
+    with_readable_columns,
 )
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, reserved_columns, scan_csv
@@ -520,6 +521,7 @@ def _group(
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
     with _translate_read_errors("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, owners).drop(FILE)
+        frame = with_readable_columns(frame, fields, source, first.channel)
         frame, fields, expressions = _analyzed(frame, fields, source, first.channel, dimension)
         if names := times_in_utc(frame, source, first.channel, dimension, expressions):
             raise _Unreadable("EXPRESSION_TIME_ZONE", columns=join_names(names), zone=source.timezone)

@@ -20,13 +20,13 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.child_tables import ChildTable, child_tables
-from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.history_table import history_error, recorded_version, roll_back, with_mark, write_rows
 from scd_pipeline.delta.schema import FORMAT, skipping_columns, to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.expressions import col
+from scd_pipeline.frames import column_types
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, REMOVE
 from scd_pipeline.history.child_rows import child_rows
 from scd_pipeline.history.row_differences import row_differences
@@ -89,8 +89,7 @@ def _stored_child(warehouse: Warehouse, child: ChildTable, commit: PipelineCommi
 
 
 def _has_columns(rows: DataFrame, child: ChildTable) -> bool:
-    stored = {field.name: parse_type(field.dataType.simpleString()).ddl() for field in rows.schema.fields}
-    return stored == {name: ddl for name, ddl, _ in child.columns}
+    return column_types(rows.schema) == {name: ddl for name, ddl, _ in child.columns}
 
 
 @dataclass(frozen=True, slots=True)

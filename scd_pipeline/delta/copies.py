@@ -13,11 +13,11 @@ from pyspark.sql.types import StructField
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX, SUFFIXES
-from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit, find_commit
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError
+from scd_pipeline.frames import type_text
 
 _ASSIGNED_BY_DELTA = ("delta.columnMapping.", "delta.rowTracking.materialized", "delta.inCommitTimestampEnablement")
 """How the names of the properties begin that Delta assigns to each table, and that a copy does not need."""
@@ -75,7 +75,7 @@ class TableCopy:
 
 def _column_type(field: StructField) -> str:
     """Return the type of a column with its comment, as SQL."""
-    ddl, comment = parse_type(field.dataType.simpleString()).ddl(), field.metadata.get("comment")
+    ddl, comment = type_text(field.dataType), field.metadata.get("comment")
     return f"{ddl} COMMENT {sql_literal(comment)}" if comment else ddl
 
 

@@ -29,6 +29,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import col, widened, with_columns, without_blanks
+from scd_pipeline.frames import column_types, type_text
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.texts import pluralize
@@ -669,10 +670,10 @@ def with_altered_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
     Columns are only added, renamed or widened. A column under a former name has its values, and an added one is NULL.
     """
     types = {field.name: field.dataType for field in others.schema.fields}
-    stored = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    stored = column_types(rows.schema)
     missing = [name for name in types if name not in stored]
     names = {name: name for name in types if name in stored}
     names |= dict(zip(missing, (name for name in stored if name not in types), strict=False))
     values = {name: F.lit(None).cast(types[name]) for name in missing}
-    values |= {name: altered_column(old, stored, types[name].simpleString()) for name, old in names.items()}
+    values |= {name: altered_column(old, stored, type_text(types[name])) for name, old in names.items()}
     return rows.select(*[values[name].alias(name) for name in types])

@@ -20,6 +20,7 @@ from scd_pipeline.delta.scratch import scratch_table_path
 from scd_pipeline.delta_operations import CHANGES_NO_ROW, ENFORCE_TIME_TRAVEL_RETENTION
 from scd_pipeline.errors import ConflictError, SetupError, UnsupportedDelta, UsageError, first_line
 from scd_pipeline.expressions import without_blanks
+from scd_pipeline.frames import column_types
 from scd_pipeline.spark.settings import temporary_settings
 
 _CONFLICTS = (
@@ -84,7 +85,7 @@ class TableVersion:
 
     def columns(self) -> dict[str, str]:
         """Return the type of each column by its name."""
-        return {field.name: field.dataType.simpleString() for field in self.rows.schema.fields}
+        return column_types(self.rows.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +292,7 @@ class Table:
     def columns(self) -> dict[str, str]:
         """Return the type of each column by its name; none if the table does not exist."""
         try:
-            return {field.name: field.dataType.simpleString() for field in self.read().schema.fields}
+            return column_types(self.read().schema)
         except Exception as error:
             if is_missing(error):
                 return {}

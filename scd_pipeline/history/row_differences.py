@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.expressions import col, to_comparable
+from scd_pipeline.frames import column_types
 from scd_pipeline.history.actions import ACTION, OVERWRITE, REMOVE
 
 
@@ -28,7 +29,7 @@ def row_differences(expected: DataFrame, stored: DataFrame, key: str) -> DataFra
 
 def _differing(rows: DataFrame, others: DataFrame, key: str) -> DataFrame:
     """Return the rows that `others`, which has the same columns, does not have or has with other values."""
-    types = {field.name: parse_type(field.dataType.simpleString()) for field in rows.schema.fields}
+    types = {name: parse_type(ddl) for name, ddl in column_types(rows.schema).items()}
     columns = [F.struct(*[to_comparable(col(name), ddl) for name, ddl in types.items()]).alias("_values")]
     existing = others.select(col(key).alias("_key"), *columns)
     joined = rows.withColumn("_row", *columns).join(existing, col(key) == F.col("_key"), "left")

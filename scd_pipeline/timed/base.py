@@ -20,6 +20,7 @@ from scd_pipeline.deliveries.source_commits import commits
 from scd_pipeline.delta.table import sql_literal
 from scd_pipeline.errors import DeclarationError, SourceDataError, first_line
 from scd_pipeline.expressions import with_columns
+from scd_pipeline.frames import type_text
 from scd_pipeline.texts import name_columns
 
 _FILE_DEFAULTS = ("EXISTS_DEFAULT", "CURRENT_DEFAULT")
@@ -90,7 +91,7 @@ def base_types(table: TimedTable, base: DataFrame) -> dict[str, DataType]:
     types = {}
     for field in base.schema.fields:
         try:
-            types[field.name] = parse_type(field.dataType.simpleString())
+            types[field.name] = parse_type(type_text(field.dataType))
         except DeclarationError as error:
             raise SourceDataError(
                 "BASE_TYPE", table.base.path, column=field.name, reason=error.errors[0].problem

@@ -542,6 +542,39 @@ def test_a_mirrored_column_is_null_in_the_rows_of_a_delivery_without_it(opened: 
     )
 
 
+@rule("S38", "S36", "S20")
+@pytest.mark.slow(7)
+def test_the_options_of_a_merge_find_columns_by_their_names_with_underscores(opened: Warehouse) -> None:
+    declared = landing_table(
+        """
+        disposition: merge
+        primary_key: {Order_ID: int}
+        dedup_sort: {Updated_at: desc}
+        hard_delete: Is_deleted
+        columns: {Is_deleted: boolean}
+        mirror: {}
+        """
+    )
+    load_rows(
+        opened,
+        declared,
+        """
+        | delivery   | Order ID | Unit price ($) | Updated at | Is deleted |
+        | 2024-01-01 | 1        | 5              | 2024-01-01 | false      |
+        | 2024-01-01 | 2        | 6              | 2024-01-02 | false      |
+        | 2024-01-01 | 2        | 7              | 2024-01-01 | false      |
+        | 2024-01-02 | 1        | 5              | 2024-01-01 | true       |
+        """,
+    )
+    assert_stored(
+        opened,
+        """
+        | Order_ID | Unit_price_$ | Updated_at | Is_deleted |
+        | 2        | 6            | 2024-01-02 | false      |
+        """,
+    )
+
+
 @rule("S38", "S27")
 def test_the_retire_guard_counts_the_rows_that_a_delivery_without_keys_loses(opened: Warehouse) -> None:
     """New values in all rows are no loss; the loss of half of the rows is."""

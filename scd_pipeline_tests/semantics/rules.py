@@ -384,6 +384,8 @@ RULES: dict[str, Rule] = {
         - A column of the key or of the channel may never be missing.
         - An attribute may list several source columns, for deliveries with different names. The first one that a
           delivery has is read.
+        - Case does not matter in the names of columns, and `_` stands for characters that the name of an attribute
+          cannot have: `Unit_price` is read from `Unit price`, unless the delivery also has a column `Unit_price`.
         - Undeclared columns are reported in the result, and not read: neither their types nor their names, for example
           two that are equal except for case, make a delivery unreadable. Columns that the pipeline derives, such as the
           surrogate keys of a fact, are not read either, even if a delivery has columns with these names.
@@ -394,6 +396,9 @@ RULES: dict[str, Rule] = {
             "are NULL in stored values; arrays and maps may have wider elements and values. It changes the columns in "
             "place, without writing rows. A double in place of a float, or more digits after the point, would change "
             "texts and hashes of stored values, and is an error.",
+            "One `_` stands for several such characters in a row, and none for those at the beginning and at the end. "
+            "Key columns, measures, options of a channel and expressions find columns in the same way, and so do the "
+            "fields of a struct. If several columns of a delivery have one such name, none of them is found by it.",
             "A feed with `updates: partial` may lack the column of any attribute, which is then not provided.",
             "A delivered column with the name of one that readers add, such as `_scd_line` or `_metadata`, is "
             "undeclared. If the declaration reads it, the delivery is rejected with its name.",
@@ -424,6 +429,8 @@ RULES: dict[str, Rule] = {
           type is rejected.
         - A struct, also one inside of arrays and other structs, has the fields of all deliveries. A field that a
           delivery lacks is NULL, and the order of the fields does not matter.
+        - A column or a field whose name has characters that the name of an attribute cannot have is mirrored with `_`
+          in their place (S20).
 
         The deliveries in effect decide which attributes exist and which are retired, in order of their times: a late
         delivery that is older than the last one retires nothing.
@@ -444,7 +451,8 @@ RULES: dict[str, Rule] = {
             "numbers accepts it: NaN is NULL, and a fraction is a bad value. The columns of a pandas frame without "
             "rows have no types.",
             "The columns of CSV and JSON files have no types: they become attributes of text.",
-            "A column whose name or type no attribute can have rejects the delivery, with the column.",
+            "A column whose name or type no attribute can have rejects the delivery, with the column. So does one that "
+            "would be mirrored under the name of another column of the delivery.",
             "The columns of a rejected delivery are no attributes.",
             "A feed with `updates: partial` adds attributes, and retires none.",
         ),

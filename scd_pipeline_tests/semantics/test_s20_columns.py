@@ -18,6 +18,7 @@ from scd_pipeline_tests.semantics.specification import (
     by_files,
     case,
     declare,
+    expected,
     feed,
     long_case,
     oracle_batch,
@@ -25,7 +26,7 @@ from scd_pipeline_tests.semantics.specification import (
     rule,
     snapshots,
 )
-from scd_pipeline_tests.text_tables import assert_same_rows, same_rows
+from scd_pipeline_tests.text_tables import assert_same_rows, header, same_rows
 
 LAST_YEAR = declare(
     """
@@ -422,6 +423,40 @@ def test_undeclared_columns_are_reported_and_not_loaded() -> Case:
         | crm/feed/1/1 | accepted | ''   | 'colour, shoe size' |
         """,
     )
+
+
+@rule("S20")
+def test_a_column_is_found_by_its_name_with_underscores(own_tables: OwnTables) -> None:
+    """Each of two amounts would be `Net_amount`, and the town has a column with its own name."""
+    order = declare(
+        """
+        dimension: dim_order
+        business_key: {Order_ID: int}
+        sources:
+          crm:
+            feed: {effective_at: Ordered_at, deletes: Is_canceled = 'yes'}
+            columns: {Double: {expression: CAST(2 * Unit_price AS INT)}}
+        attributes:
+          Unit_price: {scd: 2, type: int}
+          Double: {scd: 2, type: int}
+          Town: 2
+          Net_amount: {scd: 2, missing: "null"}
+        """
+    ).dimension
+    delivery = feed(
+        """
+        | delivery | Order ID | Ordered at | Unit.price | Town | Town; | Net (amount) | Net amount | Is canceled |
+        | 1        | 1        | 2024-01-01 | 5          | Bonn | Ulm   | 7            | 8          | no          |
+        | 1        | 2        | 2024-01-01 | 6          | Bonn | Ulm   | 7            | 8          | yes         |
+        """
+    )
+    (batch,) = own_tables.load(order, delivery).results
+    assert (batch.outcome, batch.undeclared) == ("accepted", ("Net (amount)", "Net amount", "Town;", "op"))
+    becomes = """
+        | Order_ID | Unit_price | Double | Town | Net_amount | effective_from |
+        | 1        | 5          | 10     | Bonn | NULL       | 2024-01-01     |
+    """
+    assert_same_rows(expected(becomes), own_tables.rows(order), header(becomes))
 
 
 @rule("S20")

@@ -404,6 +404,36 @@ def test_mirrored_columns_of_csv_files_are_text_unless_declared(spark: SparkSess
     assert_same_rows(expected(becomes), records(planned.changed_rows), header(becomes))
 
 
+@pytest.mark.slow(6)
+@rule("S36", "S20")
+def test_columns_with_blanks_in_their_names_are_mirrored(spark: SparkSession, tmp_path: Path) -> None:
+    """`_` stands for what Delta forbids, also in former and technical names; two columns may not have one name."""
+    (tmp_path / "shops_2024-01-01.csv").write_text("Shop No.,Old town,E-Mail (work),Loaded at\n1,Bonn,a,x\n")
+    (tmp_path / "shops_2024-02-01.csv").write_text("Shop No.,Town / city,E-Mail (work),Loaded at\n1,Kiel,a,y\n")
+    (tmp_path / "shops_2024-03-01.csv").write_text("Shop No.,E-Mail_work,E-Mail (work),Loaded at\n1,b,c,z\n")
+    (dimension,) = parse(
+        f"""
+        dimension: dim_shop
+        business_key: {{Shop_No: int}}
+        sources: {{pos: {{snapshot: "{tmp_path}/shops_{{date}}.csv"}}}}
+        mirror: {{technical: Loaded_at, former_names: {{Town_/_city: Old_town}}}}
+        """
+    )
+    warehouse = Warehouse(spark, tmp_path / "warehouse")
+    first, second, third = discover(dimension, spark)
+    for delivery in (first, second):
+        result = ingest_and_apply(warehouse, dimension, [delivery])
+        assert [(batch.outcome, batch.undeclared) for batch in result.results] == [("accepted", ())]
+    (rejected,) = ingest_and_apply(warehouse, dimension, [third]).results
+    assert (rejected.code, rejected.details) == ("COLUMN_NOT_MIRRORED", {"columns": "E-Mail (work)"})
+    becomes = """
+        | Shop_No | Town_/_city | E-Mail_work | effective_from | effective_to |
+        | 1       | Bonn        | a           | 2024-01-01     | 2024-02-01   |
+        | 1       | Kiel        | a           | 2024-02-01     | OPEN         |
+    """
+    assert_same_rows(expected(becomes), records(warehouse.table("dim_shop").read()), header(becomes))
+
+
 @pytest.mark.slow(60)
 @rule("S36", "S17")
 def test_facts_and_a_rebuild_have_the_mirrored_attributes(own_tables: OwnTables) -> None:

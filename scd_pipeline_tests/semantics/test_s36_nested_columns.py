@@ -86,6 +86,21 @@ def test_a_new_field_of_an_object_opens_a_version_once_it_has_a_value(spark: Spa
     assert_checks_pass(opened, USERS)
 
 
+@pytest.mark.slow(8)
+@rule("S36", "S20")
+def test_fields_with_blanks_in_their_names_are_mirrored(spark: SparkSession, warehouse: Path) -> None:
+    opened = Warehouse(spark, warehouse)
+    home = {"zip code": "53111", "dc:type": "home"}
+    changes(load(opened, USERS, [delivery(1, {"id": 1, "user": {"first name": "ann", "places": [home]}})]))
+    changes(load(opened, USERS, [delivery(2, {"id": 1, "user": {"places": [{**home, "geo (lat)": 50}]}})]))
+    stored = {"zip_code": "53111", "dc:type": "home", "geo_lat": None}
+    assert history(opened, USERS, "user") == [
+        (1, {"first_name": "ann", "places": [stored]}),
+        (2, {"first_name": None, "places": [{**stored, "geo_lat": 50}]}),
+    ]
+    assert_checks_pass(opened, USERS)
+
+
 @pytest.mark.slow(20)
 @rule("S36", "S14")
 @pytest.mark.parametrize("order", list(permutations(DAYS))[50::170], ids=lambda order: "".join(map(str, order)))
