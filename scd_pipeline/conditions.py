@@ -262,7 +262,8 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "DELIVERY_TEXT": Condition("{field}={value} is invalid; expected text", "write it in quotes, or omit it"),
     "DELIVERY_FRAME": Condition(
-        "its rows are of type {type}; expected a Spark or pandas DataFrame, a pyarrow Table, or a list of dicts",
+        "its rows are of type {type}; expected a Spark or pandas DataFrame, Arrow data such as a pyarrow Table or a "
+        "Polars DataFrame, or a list or an iterator of dicts",
         "convert them, for example with pandas.DataFrame(rows)",
     ),
     "DELIVERY_SCOPE": Condition(
@@ -884,8 +885,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "no column {names}; expected some of {columns}", "name the columns in `time` and `keys`, or rename them"
     ),
     "NOT_DELIVERIES": Condition(
-        "the deliveries are of type {type}; expected Deliveries, a Spark or pandas DataFrame, a pyarrow Table, a list "
-        "of dicts, or the path of a file",
+        "the deliveries are of type {type}; expected Deliveries, a list or an iterator of dicts, a Spark or pandas "
+        "DataFrame, Arrow data such as a pyarrow Table or a Polars DataFrame, or the path of a file",
         "convert them, for example with pandas.DataFrame(rows)",
     ),
     "DELIVERY_NOT_NAMED": Condition(

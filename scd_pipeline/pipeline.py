@@ -17,7 +17,7 @@ from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import Discovery, select
 from scd_pipeline.deliveries.dispatch import TableOfRow, rows_by_table
-from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
+from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_known_rows, to_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import DeclarationWarning, LoadWarning, UsageError
@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-    Rows: TypeAlias = DataFrame | pandas.DataFrame | pyarrow.Table | Sequence[Mapping[str, Any]]
-    Deliveries: TypeAlias = Delivery | Sequence[Delivery] | Rows | str | os.PathLike[str]
+    from scd_pipeline.deliveries.inputs import ArrowStream
+
+    Rows: TypeAlias = DataFrame | pandas.DataFrame | pyarrow.Table | ArrowStream | Iterable[Mapping[str, Any]]
+    Deliveries: TypeAlias = Delivery | Iterable[Delivery] | Rows | str | os.PathLike[str]
 
 Time: TypeAlias = str | date | datetime
 """A time in any accepted form: ISO text, a date or a datetime; in UTC without a zone."""
@@ -156,8 +158,8 @@ class Pipeline:
         Args:
             table: The declaration; or the name of a landing table that has all columns of its rows.
             deliveries: One Delivery or several; or the rows of one delivery as a Spark or pandas DataFrame, as a
-                pyarrow Table, as a list of dicts, or as the path of a file. By default all deliveries at the paths of
-                the declaration.
+                pyarrow Table, as Arrow data of another library, such as a Polars DataFrame, as dicts in a list or from
+                an iterator, or as the path of a file. By default all deliveries at the paths of the declaration.
             name: The name of the delivery, if its rows are passed; by default its time.
             at: The time of that delivery; by default its name, if that is a date.
             source: The source of that delivery; by default the only one that is declared.
@@ -809,6 +811,7 @@ def _select(table: DeclaredTable, passed: Any, described: _Description, warehous
         now = datetime.now(timezone.utc) if described.at is None else _time("at", described.at)
         others = partial(other_deliveries, warehouse, variables=Environment.from_env().variables, now=now)
         return select(as_dimension(table), warehouse.spark, allow=allowed, others=others)
+    passed = to_known_rows(passed)
     deliveries = [passed] if isinstance(passed, Delivery) else passed
     if not isinstance(deliveries, (list, tuple)) or not all(isinstance(item, Delivery) for item in deliveries):
         return Discovery([_delivery(table, passed, described, warehouse)])

@@ -43,6 +43,27 @@ def to_arrow(frame: Any) -> pyarrow.Table:
     return pyarrow.table([_to_spark_column(column) for column in table.columns], names=table.column_names)
 
 
+def from_arrow_data(data: Any) -> pyarrow.Table:
+    """Return the Arrow data of another library as a table; pyarrow has few functions for the views that Polars has.
+
+    Raises:
+        Exception: An error of Arrow, for example if the data are a single column.
+    """
+    import pyarrow
+
+    table = pyarrow.table(data)
+    fields = [field.with_type(map_leaves(field.type, _without_views)) for field in table.schema]
+    return table.cast(pyarrow.schema(fields))
+
+
+def _without_views(leaf: pyarrow.DataType) -> pyarrow.DataType:
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(leaf):
+        return pyarrow.dictionary(leaf.index_type, _without_views(leaf.value_type))
+    return {pyarrow.string_view(): pyarrow.string(), pyarrow.binary_view(): pyarrow.binary()}.get(leaf, leaf)
+
+
 def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
     """Return the rows as an Arrow table, and in `_scd_fields` which columns each row has; others are NULL there."""
     import pyarrow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -17,8 +17,8 @@ from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.path_times import suggested_form
 from scd_pipeline.declaration.source import FORMAT_SUFFIXES, TIME_PLACEHOLDERS, format_of
 from scd_pipeline.deliveries.inputs import (
-    check_frame,
     check_texts,
+    to_frame,
     to_name,
     to_names,
     to_path,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from scd_pipeline.deliveries.inputs import ArrowStream
+
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The name of the partition of rows without a value, as Spark and Hive write it."""
 
@@ -50,7 +52,8 @@ class Delivery:
     - `at`: the business time, as ISO text, date or datetime, in UTC if it has no zone; by default the name, if that is
       a date; a feed whose rows have times needs none (S4)
     - `revision`: orders the successive issues of a delivery; the highest is current (S34)
-    - `frame`: the rows: a Spark or pandas DataFrame, a pyarrow Table, or a list of dicts
+    - `frame`: the rows: a list of dicts or an iterator of them, a Spark or pandas DataFrame, a pyarrow Table, or the
+      Arrow data of another library, such as a Polars DataFrame
     - `path`: the file or folder of the rows, in place of `frame`; a relative one starts from the current folder
     - `scope`: the values of the channel's scope columns that a snapshot covers; an empty one covers no entity
     - `actor`, `reason`, `correlation_id`: who changed the rows, why, and an id of the change, for the audit (S21)
@@ -82,7 +85,7 @@ class Delivery:
     channel: str | None = None
     at: datetime | None = None
     revision: str | int | datetime = 0
-    frame: DataFrame | pandas.DataFrame | pyarrow.Table | Sequence[Mapping[str, Any]] | None = field(
+    frame: DataFrame | pandas.DataFrame | pyarrow.Table | ArrowStream | Iterable[Mapping[str, Any]] | None = field(
         default=None, repr=False
     )
     path: str | None = None
@@ -119,10 +122,10 @@ class Delivery:
             path=to_path(location, self.path),
             allow=to_names(location, self.allow),
             totals=to_totals(location, self.totals),
+            frame=to_frame(location, self.frame),
         )
         texts = ("source", "channel", "actor", "reason", "correlation_id", "partition")
         check_texts(location, {name: getattr(self, name) for name in texts})
-        check_frame(location, self.frame)
         is_scope = isinstance(self.scope, list | tuple) and all(isinstance(v, list | tuple) for v in self.scope)
         if self.scope is not None and not is_scope:
             raise SourceDataError("DELIVERY_SCOPE", location, value=short_repr(self.scope))

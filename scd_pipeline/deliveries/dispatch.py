@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.deliveries.arrow import column_names
-from scd_pipeline.deliveries.inputs import is_frame, is_rows
+from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_known_rows
 from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import col
 from scd_pipeline.texts import join_names, short_repr
@@ -22,12 +22,13 @@ def rows_by_table(rows: Any, table: TableOfRow) -> dict[str, Any]:
     """Return the rows of each table, by its name.
 
     Args:
-        rows: A list of dicts; or a frame of Spark, pandas or pyarrow, if `table` is a column.
+        rows: Dicts; or a frame, if `table` is a column.
         table: The column with the name of the table, or for dicts a function that returns it.
 
     Raises:
         UsageError: The rows or `table` are of another kind, or the value for a row is not the name of a table.
     """
+    rows = to_known_rows(rows)
     if isinstance(table, str) and is_frame(rows):
         if table not in column_names(rows):
             raise UsageError("NO_SUCH_COLUMN", "rows", names=table, columns=join_names(column_names(rows)))

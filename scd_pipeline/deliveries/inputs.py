@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Protocol
 
+from scd_pipeline.deliveries.arrow import from_arrow_data
 from scd_pipeline.deliveries.paths import absolute_path
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.instants import to_instant
@@ -124,14 +125,44 @@ def check_texts(location: str, fields: Mapping[str, Any]) -> None:
             raise SourceDataError("DELIVERY_TEXT", location, field=name, value=short_repr(value))
 
 
-def check_frame(location: str, frame: Any) -> None:
-    """Check that the rows of a delivery are a Spark or pandas DataFrame, a pyarrow Table, or a list of dicts.
+def to_frame(location: str, frame: Any) -> Any:
+    """Return the rows of a delivery as a Spark or pandas DataFrame, a pyarrow Table, or a list of dicts; None for None.
 
     Raises:
-        SourceDataError: DELIVERY_FRAME for any other value.
+        SourceDataError: DELIVERY_FRAME for rows of no known kind.
     """
-    if frame is not None and not (is_frame(frame) or is_rows(frame)):
+    rows = to_known_rows(frame)
+    if rows is not None and not (is_frame(rows) or is_rows(rows)):
         raise SourceDataError("DELIVERY_FRAME", location, type=type(frame).__name__)
+    return rows
+
+
+class ArrowStream(Protocol):
+    """Rows in the memory of another library, by Arrow's PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a capsule with a pointer to the rows."""
+
+
+def to_known_rows(value: Any) -> Any:
+    """Return rows of other libraries as a pyarrow Table, and those of an iterator as a list; any other value unchanged.
+
+    Polars, DuckDB and pyarrow's readers have Arrow's PyCapsule interface.
+    """
+    if isinstance(value, Iterator) and not _has_arrow_data(value):
+        return list(value)
+    if is_frame(value) or not _has_arrow_data(value):
+        return value
+    import pyarrow
+
+    try:
+        return from_arrow_data(value)
+    except (pyarrow.ArrowException, TypeError):  # a single column
+        return value
+
+
+def _has_arrow_data(value: object) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def is_frame(value: object) -> bool:

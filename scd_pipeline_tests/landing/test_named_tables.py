@@ -8,7 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas
+import polars
 import pyarrow
 import pytest
 from pyspark.sql import SparkSession
@@ -60,6 +62,35 @@ def test_overlapping_pages_have_each_record_once(pipeline: Pipeline, tmp_path: P
     result = pipeline.load("raw_issues", repeated, at="2024-02-01")
     assert result.row_counts == {"overwrite": 1}
     assert pipeline.current("raw_issues").where("state = 'open'").count() == 1
+
+
+@pytest.mark.slow(6)
+@rule("S38")
+def test_rows_of_other_libraries_are_loaded(pipeline: Pipeline) -> None:
+    options: dict[str, Any] = {"disposition": "merge", "primary_key": {"id": "int"}}
+    categories = polars.Series(["de"], dtype=polars.Categorical)
+    frame = polars.DataFrame({"id": [1], "town": ["Bonn"], "land": categories, "tags": [["a"]], "logo": [b"x"]})
+    pipeline.load("raw_shops", frame, at="2024-01-01", **options)
+    query = duckdb.sql("SELECT 2 AS id, 'Ulm' AS town, 'de' AS land, ['b'] AS tags, 'y'::BLOB AS logo")
+    pipeline.load("raw_shops", query, at="2024-01-02")
+    rows = ({"id": id_, "town": town} for id_, town in ((3, "Wien"), (2, "Neu-Ulm")))
+    pipeline.load("raw_shops", rows, at="2024-01-03")
+    reader = pyarrow.RecordBatchReader.from_batches(pyarrow.schema([("id", pyarrow.int64())]), [])
+    pipeline.load("raw_shops", reader, at="2024-01-04")
+    stored = pipeline.current("raw_shops").orderBy("id").toArrow().to_pylist()
+    assert [tuple(row[name] for name in ("id", "town", "land", "tags", "logo")) for row in stored] == [
+        (1, "Bonn", "de", ["a"], b"x"),
+        (2, "Neu-Ulm", None, None, None),
+        (3, "Wien", None, None, None),
+    ]
+
+
+def test_rows_of_other_libraries_are_divided_by_table() -> None:
+    frame = polars.DataFrame({"kind": ["raw_a", "raw_b"], "id": [1, 2]})
+    assert {name: rows.to_pylist() for name, rows in rows_by_table(frame, "kind").items()} == {
+        "raw_a": [{"kind": "raw_a", "id": 1}],
+        "raw_b": [{"kind": "raw_b", "id": 2}],
+    }
 
 
 @pytest.mark.slow(6)
