@@ -26,10 +26,10 @@ def to_arrow(frame: Any) -> pyarrow.Table:
     pandas is converted by Arrow, so that the time zone of the process has no effect (S1).
 
     Returns:
-        A table with types that Spark has. Unsigned integers become the next wider type, NaN stays NaN. A column of
-        times with digits beyond microseconds becomes text, so that it is cast like that of a file (S26). Times without
-        a zone become text too: Spark would read a timestamp as UTC, before the zone that the source declares is known
-        (S1).
+        A table with types that Spark has. Unsigned integers become the next wider type, UUIDs text; NaN stays NaN. A
+        column of times with digits beyond microseconds becomes text, so that it is cast like that of a file (S26).
+        Times without a zone become text too: Spark would read a timestamp as UTC, before the zone that the source
+        declares is known (S1).
 
     Raises:
         Exception: Errors of pandas and Arrow, whose texts repeat values.
@@ -102,6 +102,8 @@ def _from_pandas(frame: Any) -> pyarrow.Table:
 def _to_spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     import pyarrow
 
+    if column.type == pyarrow.uuid():
+        return pyarrow.chunked_array([[value and str(value) for value in column.to_pylist()]], pyarrow.string())
     spark_type = map_leaves(column.type, _to_spark_type)
     try:
         converted = column.cast(spark_type)

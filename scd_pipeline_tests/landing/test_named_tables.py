@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import pandas
@@ -73,15 +74,15 @@ def test_rows_of_other_libraries_are_loaded(pipeline: Pipeline) -> None:
     pipeline.load("raw_shops", frame, at="2024-01-01", **options)
     query = duckdb.sql("SELECT 2 AS id, 'Ulm' AS town, 'de' AS land, ['b'] AS tags, 'y'::BLOB AS logo")
     pipeline.load("raw_shops", query, at="2024-01-02")
-    rows = ({"id": id_, "town": town} for id_, town in ((3, "Wien"), (2, "Neu-Ulm")))
+    rows = ({"id": id_, "town": town, "token": UUID(int=id_)} for id_, town in ((3, "Wien"), (2, "Neu-Ulm")))
     pipeline.load("raw_shops", rows, at="2024-01-03")
     reader = pyarrow.RecordBatchReader.from_batches(pyarrow.schema([("id", pyarrow.int64())]), [])
     pipeline.load("raw_shops", reader, at="2024-01-04")
     stored = pipeline.current("raw_shops").orderBy("id").toArrow().to_pylist()
-    assert [tuple(row[name] for name in ("id", "town", "land", "tags", "logo")) for row in stored] == [
-        (1, "Bonn", "de", ["a"], b"x"),
-        (2, "Neu-Ulm", None, None, None),
-        (3, "Wien", None, None, None),
+    assert [tuple(row[name] for name in ("id", "town", "land", "tags", "logo", "token")) for row in stored] == [
+        (1, "Bonn", "de", ["a"], b"x", None),
+        (2, "Neu-Ulm", None, None, None, "00000000-0000-0000-0000-000000000002"),
+        (3, "Wien", None, None, None, "00000000-0000-0000-0000-000000000003"),
     ]
 
 
