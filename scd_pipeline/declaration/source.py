@@ -128,6 +128,7 @@ class Channel:
     - `options`: reader options, stored as sorted pairs
     - `skip_lines`, `skip_footer`: the numbers of lines before the header and at the end of each CSV file that are not
       read
+    - `record_path`: the path of the records inside of each JSON document, such as `data` or `hits.hits`
     - `partition`, `versions`: one delivery for each value of a partition column, or for each version,
       of the table at `path`
     - `partition_format`: the form of the dates or times in the partition column, such as `%Y%m%d`
@@ -169,6 +170,7 @@ class Channel:
     correlation_id: str | None = None
     skip_lines: int = 0
     skip_footer: int = 0
+    record_path: str | None = None
     rows: str | None = None
     deletes: str | None = None
     jdbc: Jdbc | None = None
@@ -261,8 +263,8 @@ class Snapshot(Channel):
     - `empty_scope`: whether a snapshot that has no rows of a scope that it covers deletes the entities of that scope
       ("delete"), or is rejected ("reject"); None if the kind of the table decides: a fact rejects it (S41)
     - `jdbc`: the table or query of a database; each load reads it as one snapshot
-    - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
-      how to read them
+    - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `record_path`, `partition`, `versions`: where the
+      deliveries are, and how to read them
     - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
@@ -295,8 +297,8 @@ class Feed(Channel):
       that were not loaded before, from the highest value that was (S39). Its time is also that of the row, unless
       `effective_at` is declared
     - `jdbc`: the table or query of a database, which a cursor reads
-    - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `partition`, `versions`: where the deliveries are, and
-      how to read them
+    - `path`, `format`, `options`, `skip_lines`, `skip_footer`, `record_path`, `partition`, `versions`: where the
+      deliveries are, and how to read them
     - `partition_format`, `time_of_day`, `delivery_timezone`: the times of the deliveries
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time

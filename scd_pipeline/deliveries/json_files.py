@@ -56,6 +56,8 @@ def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[s
         types = {field.name: field.dataType for field in _inferred_columns(spark, channel, paths)}
         return [JsonField(name, not isinstance(each, T.StringType), False) for name, each in types.items()]
     text = F.when(options.is_valid(F.col(TEXT)), json_text.tag_halves(F.col(TEXT)))
+    if channel.record_path:
+        text = _records(json_text.tag_values(F.when(options.is_valid(F.col(TEXT)), F.col(TEXT))), channel, options)
     texts = _texts(spark, options, paths).select(text.alias(_TAGGED))
     parsed = _with_parsed(texts, T.MapType(T.StringType(), T.StringType()), options.parser_options())
     each = parsed.select(F.explode(_objects()).alias(_OBJECT))
@@ -110,7 +112,12 @@ def nested_columns(
 def _inferred_columns(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> list[T.StructField]:
     rows = _spark_reader(spark, channel).load([escape_glob(path) for path in paths])
     schema = TextOptions(declared_options(channel)).decode_name(json.dumps(rows.schema.jsonValue(), ensure_ascii=False))
-    return [field for field in T.StructType.fromJson(json.loads(schema)).fields if field.name != LINE]
+    columns: T.DataType = T.StructType.fromJson(json.loads(schema))
+    for name in channel.record_path.split(".") if channel.record_path else ():
+        types = {field.name: field.dataType for field in getattr(columns, "fields", ())}
+        columns = types.get(name, T.NullType())
+        columns = columns.elementType if isinstance(columns, T.ArrayType) else columns
+    return [field for field in getattr(columns, "fields", ()) if field.name != LINE]
 
 
 def has_only_nulls(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> bool:
@@ -143,11 +150,15 @@ def read_json(
     is_valid = options.is_valid(F.col(TEXT))
     row = T.StructType([T.StructField(name, T.StringType()) for name in names or [LINE]])
     tagged = json_text.tag_values(F.when(is_valid, F.col(TEXT)))
+    no_object_problem = _NO_OBJECT
+    if channel.record_path:
+        tagged, no_object_problem = _records(tagged, channel, options), _no_records(channel)
     objects = _valid_objects(options)
     if channel.rows:
         no_fields = F.array(F.lit(None).cast(row))
         objects = F.when(F.trim(TEXT) == "null", no_fields).otherwise(objects)
-    problem = F.when(~is_valid, F.lit(options.invalid_bytes("line"))).when(F.col(_OBJECTS).isNull(), F.lit(_NO_OBJECT))
+    problem = F.when(~is_valid, F.lit(options.invalid_bytes("line")))
+    problem = problem.when(F.col(_OBJECTS).isNull(), F.lit(no_object_problem))
     no_object = F.array(F.lit(None).cast(row))
     order = F.struct(F.col(ROW_ORDER)["block"].alias("block"), _order_in_block().alias("row"))
     parsed = _with_parsed(
@@ -165,7 +176,28 @@ def read_json(
     values = [_value(F.col(_OBJECT)[field.name], field.dataType).alias(field.name) for field in fields]
     line = F.lit(None).cast("string").alias(LINE)
     read = rows.select(FILE, ROW_ORDER, TEXT, PROBLEM, line, F.col(_OBJECT).alias(FIELDS), *values)
-    return with_problems(read, [FIELDS, *names], _NO_OBJECT)
+    return with_problems(read, [FIELDS, *names], no_object_problem)
+
+
+def _records(tagged: Column, channel: Snapshot | Feed, options: TextOptions) -> Column:
+    """Return the text of the records inside of a tagged document; NULL if it is no document, or has none at the path.
+
+    As in `_valid_objects`, the document is parsed inside an array, in which Spark does not ignore text after it.
+    """
+    names = str(channel.record_path).split(".")
+    document: T.DataType = T.StringType()
+    for name in reversed(names):
+        document = T.StructType([T.StructField(name, document)])
+    documents = F.from_json(F.concat(F.lit("["), tagged, F.lit("]")), T.ArrayType(document), options.parser_options())
+    records = documents[0]
+    for name in names:
+        records = records[name]
+    is_empty = json_text.is_null(records) & records.isNotNull()
+    return F.when(F.size(documents) == 1, F.when(is_empty, F.lit("[]")).otherwise(records))
+
+
+def _no_records(channel: Snapshot | Feed) -> str:
+    return f"the line is not a JSON object with an object or an array of objects at {channel.record_path}"
 
 
 def _value(token: Column, data_type: T.DataType) -> Column:

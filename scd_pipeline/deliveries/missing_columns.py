@@ -74,6 +74,8 @@ def nested_columns_fix(
     if paths:
         return f"declare {_declarations(paths, options)}, as these columns are inside of others; or "
     arrays = {array for names in needed.values() for array in _arrays(names, values)}
+    if len(arrays) == 1 and channel.format == "json":
+        return f"declare `record_path: {join_names(arrays)}` in the channel, as its objects are the rows; or "
     if arrays:
         return f"deliver each object of the array {join_names(sorted(arrays))} as a row; or "
     return ""

@@ -142,7 +142,7 @@ def test_a_column_inside_of_another_is_named_with_the_declaration_that_reads_it(
     for name, missing, fix in [
         ("1", f"id, city, street, id and number {computed}", inside),
         ("2", f"id, city, street, id and number {computed}", "declare `format: debezium` in the channel"),
-        ("3", f"id, city, street, id and number {computed}", "deliver each object of the array value as a row; or"),
+        ("3", f"id, city, street, id and number {computed}", "declare `record_path: value` in the channel"),
         ("4", f"street and number {computed}", "deliver the columns; declare `missing"),
         ("5", f"id, city, street, id and number {computed}", inside),
     ]:

@@ -139,6 +139,7 @@ table's former name bad: 'rc-article_hist' cannot be the name of a table; write 
 surrogate key name: '_key' cannot be a name; <a name's rule>
 label as a number: 1 cannot be a label; write a text
 group: 'sales team' cannot be a group; write letters, digits and `_`
+record_path without a name: 'data.' is not a path; write names of objects, such as data
 source name: '_iso' cannot be a name; <a name's rule>
 source name with a slash: 'i/so' cannot name a source; write it without `/`, which separates the parts of a batch's id
 upstream without a part: 'raw//orders' cannot be the key of an asset; write its parts with one `/` between them, such as
@@ -347,6 +348,8 @@ rapid change without windows: a table without attributes of type 2 or 6 has no v
 begin without windows: without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already;
   remove it
 skip_footer of JSON: json files have no header or footer lines; remove it
+record_path of CSV: csv files have no documents with records; remove it
+record_path in UTF-16: Spark alone reads this encoding; deliver the files in UTF-8
 skip_lines in UTF-16: Spark alone reads this encoding; deliver the files in UTF-8
 unit of a text: a unit reads a number as a time, and city is of type string; remove it, or declare city as date or
   timestamp or timestamp_ntz

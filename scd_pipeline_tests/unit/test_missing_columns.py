@@ -106,10 +106,19 @@ EVENTS = "declare `format: debezium` in the channel, as the rows are events of D
         ),
         ("zip", struct("", a=struct("zip"), b=struct("", home=struct("zip"))), "zip: b.home.zip"),
         ("id", struct("op", before=CUSTOMER, after=CUSTOMER), EVENTS),
-        ("id city", struct("next", value=ArrayType(CUSTOMER)), "deliver each object of the array value as a row; or "),
+        (
+            "id city",
+            struct("next", result=struct("", value=ArrayType(CUSTOMER))),
+            "declare `record_path: result.value` in the channel, as its objects are the rows; or ",
+        ),
+        (
+            "id city",
+            struct("", old=ArrayType(CUSTOMER), new=ArrayType(CUSTOMER)),
+            "deliver each object of the array new and old as a row; or ",
+        ),
         ("id", struct("idx", customer=struct("idx", **{"ann@example.com": CUSTOMER, "2024-01-01": CUSTOMER})), ""),
     ],
-    ids=["struct", "flat", "nested twice", "path", "events", "array", "none"],
+    ids=["struct", "flat", "nested twice", "path", "events", "array", "arrays", "none"],
 )
 def test_columns_inside_of_others_are_named_with_their_declaration(
     missing: str, delivered: StructType, fix: str

@@ -44,6 +44,18 @@ SNAPSHOT | landing/customers_{date}.csv | {path: "landing/customers_{date}.json"
 SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", skip_lines: 1, options: {encoding: UTF-16}}
 5 | sources.crm.snapshot.skip_lines | NOT_APPLICABLE
 
+# record_path without a name
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.json", record_path: data.}
+5 | sources.crm.snapshot.record_path | INVALID_NAME
+
+# record_path of CSV
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", record_path: data}
+5 | sources.crm.snapshot.record_path | NOT_APPLICABLE
+
+# record_path in UTF-16
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.json", record_path: data, options: {encoding: UTF-16}}
+5 | sources.crm.snapshot.record_path | NOT_APPLICABLE
+
 # placeholder at an address
 SNAPSHOT | landing/customers | hdfs://landing/customers
 5 | sources.crm.snapshot.path | PATH_PLACEHOLDER

@@ -81,6 +81,7 @@ PATHS = [
     {},
     {"path": "landing/{date}.csv"},
     {"path": "landing/{date}.csv", "skip_lines": 1, "skip_footer": 2},
+    {"path": "landing/{date}.json", "record_path": "data.items"},
     {"path": "landing/{datetime}/part.parquet"},
     {"path": "landing/{date:%d.%m.%Y}.csv", "time_of_day": "23:59:59", "delivery_timezone": "Europe/Vienna"},
     {"path": "lake/changes", "versions": True},

@@ -19,7 +19,7 @@ SECRET = (
 _JDBC = "jdbc:"
 _OF_READER = {"url", "dbtable", "query", "user", "partitioncolumn", "lowerbound", "upperbound", "numpartitions"}
 _WITHOUT_PATH = Channel()
-_OF_PATHS = ("path", "format", "options", "partition", "versions", "skip_lines", "skip_footer")
+_OF_PATHS = ("path", "format", "options", "partition", "versions", "skip_lines", "skip_footer", "record_path")
 
 
 def check_jdbc(errors: ErrorCollector, path: str, channel: Channel) -> Jdbc | None:

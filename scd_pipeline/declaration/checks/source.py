@@ -231,6 +231,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
         _check_path(errors, path, draft)
         _check_format(errors, path, draft)
     _check_skipped_lines(errors, path, draft)
+    _check_record_path(errors, path, draft)
     check_delivery_times(errors, path, draft)
     if draft.format == "debezium" and isinstance(draft, Snapshot):
         problem = "events of Debezium are changes, not full extracts"
@@ -377,6 +378,19 @@ def _check_skipped_lines(errors: ErrorCollector, path: str, channel: Channel) ->
             errors.add("NOT_APPLICABLE", field, problem, "remove it")
         elif number and not errors.has(f"{path}.options") and _is_wide(channel):
             errors.add("NOT_APPLICABLE", field, "Spark alone reads this encoding", "deliver the files in UTF-8")
+
+
+def _check_record_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
+    """Check the path of the records inside of JSON documents."""
+    field, names = f"{path}.record_path", channel.record_path
+    if names is None:
+        return
+    if not all(names.split(".")):
+        errors.add("INVALID_NAME", field, f"{short_repr(names)} is not a path", "write names of objects, such as data")
+    elif channel.format not in (None, "json"):
+        errors.add("NOT_APPLICABLE", field, f"{channel.format} files have no documents with records", "remove it")
+    elif not errors.has(f"{path}.options") and _is_wide(channel):
+        errors.add("NOT_APPLICABLE", field, "Spark alone reads this encoding", "deliver the files in UTF-8")
 
 
 def _is_wide(channel: Channel) -> bool:

@@ -98,6 +98,7 @@ _CHANNEL: Options = {
     "path": Kind.TEXT,
     "format": Kind.TEXT,
     "options": Kind.SECTION,
+    "record_path": Kind.TEXT,
     "skip_lines": Kind.NUMBER,
     "skip_footer": Kind.NUMBER,
     "partition": Kind.TEXT,
