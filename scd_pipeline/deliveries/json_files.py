@@ -26,9 +26,9 @@ from scd_pipeline.deliveries.text_files import (
     with_problems,
 )
 
-_NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 _ONE_DOCUMENT = 'each file is one document of several lines; declare `options: {multiLine: "true"}` in the channel'
 _TAGGED, _OBJECTS, _OBJECT, _POSITION = "_tagged", "_objects", "_object", "_position"
+_DOCUMENTS = "_documents"
 _SINGLE, _MANY = "_single", "_many"
 _NAME, _VALUE, _REPEATED = "_name", "_value", "_repeated"
 _LINE_NUMBER_BITS, _POSITION_BITS = 33, 20
@@ -56,9 +56,7 @@ def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[s
         types = {field.name: field.dataType for field in _inferred_columns(spark, channel, paths)}
         return [JsonField(name, not isinstance(each, T.StringType), False) for name, each in types.items()]
     text = F.when(options.is_valid(F.col(TEXT)), json_text.tag_halves(F.col(TEXT)))
-    if channel.record_path:
-        text = _records(json_text.tag_values(F.when(options.is_valid(F.col(TEXT)), F.col(TEXT))), channel, options)
-    texts = _texts(spark, options, paths).select(text.alias(_TAGGED))
+    texts = _with_records(_texts(spark, options, paths).select(text.alias(_TAGGED)), channel, options)
     parsed = _with_parsed(texts, T.MapType(T.StringType(), T.StringType()), options.parser_options())
     each = parsed.select(F.explode(_objects()).alias(_OBJECT))
     each = each.withColumn(_REPEATED, _repeated_names(F.col(_OBJECT)))  # before the values: once for each object
@@ -144,26 +142,23 @@ def read_json(
     """
     options = TextOptions(declared_options(channel))
     if options.is_wide:
-        return read_by_spark(_spark_reader(spark, channel), paths, fields, _NO_OBJECT)
+        return read_by_spark(_spark_reader(spark, channel), paths, fields, _no_object_problem(channel))
     names = [field.name for field in fields]
     lines = _texts(spark, options, paths).select(TEXT, file_column(), row_order_column().alias(ROW_ORDER))
     is_valid = options.is_valid(F.col(TEXT))
     row = T.StructType([T.StructField(name, T.StringType()) for name in names or [LINE]])
     tagged = json_text.tag_values(F.when(is_valid, F.col(TEXT)))
-    no_object_problem = _NO_OBJECT
-    if channel.record_path:
-        tagged, no_object_problem = _records(tagged, channel, options), _no_records(channel)
     objects = _valid_objects(options)
     if channel.rows:
         no_fields = F.array(F.lit(None).cast(row))
         objects = F.when(F.trim(TEXT) == "null", no_fields).otherwise(objects)
+    no_object_problem = _no_object_problem(channel)
     problem = F.when(~is_valid, F.lit(options.invalid_bytes("line")))
     problem = problem.when(F.col(_OBJECTS).isNull(), F.lit(no_object_problem))
     no_object = F.array(F.lit(None).cast(row))
     order = F.struct(F.col(ROW_ORDER)["block"].alias("block"), _order_in_block().alias("row"))
-    parsed = _with_parsed(
-        lines.where(~is_blank(F.col(TEXT))).withColumn(_TAGGED, tagged), row, options.parser_options()
-    )
+    texts = lines.where(~is_blank(F.col(TEXT))).withColumn(_TAGGED, tagged)
+    parsed = _with_parsed(_with_records(texts, channel, options), row, options.parser_options())
     rows = (
         parsed.withColumn(_OBJECTS, _objects())
         .withColumn(_OBJECTS, objects)
@@ -179,24 +174,30 @@ def read_json(
     return with_problems(read, [FIELDS, *names], no_object_problem)
 
 
-def _records(tagged: Column, channel: Snapshot | Feed, options: TextOptions) -> Column:
-    """Return the text of the records inside of a tagged document; NULL if it is no document, or has none at the path.
+def _with_records(texts: DataFrame, channel: Snapshot | Feed, options: TextOptions) -> DataFrame:
+    """Replace each tagged document by its records, if the channel has a `record_path`; NULL if it has none there.
 
     As in `_valid_objects`, the document is parsed inside an array, in which Spark does not ignore text after it.
     """
-    names = str(channel.record_path).split(".")
+    if not channel.record_path:
+        return texts
+    names, documents = channel.record_path.split("."), F.col(_DOCUMENTS)
     document: T.DataType = T.StringType()
     for name in reversed(names):
         document = T.StructType([T.StructField(name, document)])
-    documents = F.from_json(F.concat(F.lit("["), tagged, F.lit("]")), T.ArrayType(document), options.parser_options())
+    in_array = F.concat(F.lit("["), F.col(_TAGGED), F.lit("]"))
+    parsed = texts.withColumn(_DOCUMENTS, F.from_json(in_array, T.ArrayType(document), options.parser_options()))
     records = documents[0]
     for name in names:
         records = records[name]
     is_empty = json_text.is_null(records) & records.isNotNull()
-    return F.when(F.size(documents) == 1, F.when(is_empty, F.lit("[]")).otherwise(records))
+    return parsed.withColumn(_TAGGED, F.when(F.size(documents) == 1, F.when(is_empty, F.lit("[]")).otherwise(records)))
 
 
-def _no_records(channel: Snapshot | Feed) -> str:
+def _no_object_problem(channel: Snapshot | Feed) -> str:
+    """Return the reason why a text without the objects of rows is a bad row."""
+    if not channel.record_path:
+        return "the line is not a JSON object or an array of objects, or has text after it"
     return f"the line is not a JSON object with an object or an array of objects at {channel.record_path}"
 
 

@@ -18,7 +18,7 @@ DOCUMENTS = {
     "2024-01-01": r"""
         {"next": "p2", "data": [
           {"id": 1, "price": 1.50, "user": {"name": "ann, \"x\""}, "tags": ["a", 2.0]},
-          {"id": 2, "price": 12345678901234567.89, "user": {"name": "bob"}, "note": null}
+          {"id": 2, "price": 12345678901234567.89, "user": {"name": "bob"}, "note": null, "rate": NaN}
         ]}
         """,
     "2024-01-02": '{"error": "too many requests"}',
