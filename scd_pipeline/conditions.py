@@ -166,7 +166,8 @@ CONDITIONS: Mapping[str, Condition] = {
     "COLUMN_NOT_MIRRORED": Condition(
         "columns cannot be attributes: {columns}; expected names and types that a declaration can have, and no name of "
         "another column of the table",
-        "list the columns in `technical` of `mirror`, or map each to an attribute in `columns` of the source",
+        "list the columns in `technical` of `mirror`, map each to an attribute in `columns` of the source, or rename "
+        "them in the delivery",
     ),
     "NANOSECONDS": Condition(
         "it has times in nanoseconds, which Spark does not read: {columns}; expected microseconds",
