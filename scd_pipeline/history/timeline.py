@@ -243,8 +243,7 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
             EFFECTIVE_FROM: version_start(change_time, dimension),
             EFFECTIVE_TO: F.coalesce(F.col(_END), open_end(dimension)),
             CURRENT_FLAG: F.col(_END).isNull(),
-            # Without such versions, an attribute may have the name, in any case.
-            **({IS_DELETED: ~F.col(EXISTS)} if dimension.has_deleted_versions else {}),
+            **_deleted_flag(dimension),
             CHANGE_REASON: F.coalesce(F.col(OPENED_BY)["reason"], default_reason),
             CHANGE_SOURCE: F.col(OPENED_BY)["source"],
             LOAD_RUN_ID: F.col(OPENED_BY)["delivery"],
@@ -252,6 +251,11 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
             **version_values(dimension, window),
         }
     )
+
+
+def _deleted_flag(dimension: Dimension) -> dict[str, Column]:
+    """Return `is_deleted`, if deletes open versions; otherwise an attribute may have the name, in any case."""
+    return {IS_DELETED: ~F.col(EXISTS)} if dimension.has_deleted_versions else {}
 
 
 def version_state(dimension: Dimension, window: RowWindow) -> Column:
