@@ -134,6 +134,11 @@ class _Delivered:
         """Return the name of the delivered column that is found by a name; the same name without such a column."""
         return self.delivered_names.get(name.lower(), name)
 
+    def named_by(self, expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:
+        """Return the columns of the delivery that an expression names."""
+        names = {self.delivered_name(name).lower() for name in named_columns(expression)}
+        return tuple(field.name for field in fields if field.name.lower() in names)
+
     def _existing(self, name: str, declared: DeclaredColumn) -> _TypedColumn | None:
         """Return the column of this name; without one, the value inside of a column at this path, as an expression."""
         if name.lower() in self.types:
@@ -218,7 +223,7 @@ def map_columns(
         if delivered.delivered_name(name) not in columns[attribute.name][0].from_
     }
     needed = {
-        name: paths[name][:1] if name in paths else _fields_in(column.expression or "", own)
+        name: paths[name][:1] if name in paths else delivered.named_by(column.expression or "", own)
         for name, (column, _) in columns.items()
     }
     return ColumnMapping(
@@ -414,10 +419,3 @@ def _path(expression: str) -> tuple[str, ...]:
     """Return the column and the names inside of it if an expression is such a path, as `a.b` or `a['b']`; else none."""
     match = _PATH.fullmatch(expression.strip())
     return names_in_path(match) if match else ()
-
-
-def _fields_in(expression: str, fields: Sequence[T.StructField]) -> tuple[str, ...]:
-    """Return the columns of a delivery that an expression names."""
-    names = named_columns(expression)
-    readable = readable_names([field.name for field in fields])
-    return tuple(f.name for f in fields if not names.isdisjoint((f.name.lower(), readable.get(f.name, f.name).lower())))
