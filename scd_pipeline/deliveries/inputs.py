@@ -149,20 +149,16 @@ def to_known_rows(value: Any) -> Any:
 
     Polars, DuckDB and pyarrow's readers have Arrow's PyCapsule interface.
     """
-    if isinstance(value, Iterator) and not _has_arrow_data(value):
-        return list(value)
-    if is_frame(value) or not _has_arrow_data(value):
+    if is_frame(value):
         return value
+    if not (hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")):
+        return list(value) if isinstance(value, Iterator) else value
     import pyarrow
 
     try:
         return from_arrow_data(value)
     except (pyarrow.ArrowException, TypeError):  # a single column
         return value
-
-
-def _has_arrow_data(value: object) -> bool:
-    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def is_frame(value: object) -> bool:
