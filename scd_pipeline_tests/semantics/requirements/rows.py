@@ -248,8 +248,8 @@ ROWS: dict[str, str] = {
     ),
     "F58": "A join as of event time keeps the number of facts; one without a version has the key -1.",
     "F59": (
-        "A join by stored keys equals a join as of event time, row for row. It is not faster: the benchmark measured "
-        "1.02 times the time."
+        "A join by stored keys equals a join as of event time, row for row. It is faster: the benchmark measured 0.68 "
+        "times the time, with three million facts."
     ),
     "F60": "A dimension that was dropped and rebuilt from its log has the keys that its facts have stored.",
     "F61": (
