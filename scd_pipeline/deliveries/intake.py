@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD, BATCH, KIND
-from scd_pipeline.declaration import Dimension, RetireGuard
+from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.deliveries.batch_summary import MAX_SCOPE_VALUES
 from scd_pipeline.deliveries.control_totals import control_rejection
@@ -17,6 +17,7 @@ from scd_pipeline.deliveries.decisions import Decisions, decide
 from scd_pipeline.deliveries.narrowed import NarrowedSnapshot
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.result import BatchResult, ChangeCounts
+from scd_pipeline.deliveries.revisions import restores
 from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER, TOTALS
 from scd_pipeline.deliveries.tie_rules import MERGE_BY_TIE_RULE, by_tie_rule
 from scd_pipeline.errors import BatchRejected
@@ -26,6 +27,7 @@ from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.texts import first_names, readable_parts
 
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER, TOTALS)
+_RETIRE_GUARD = "retire_guard"
 _STORED_TABLE_KEYS = {"timed_table": "TIMED_TABLE_KEY", "landing_table": "LANDING_TABLE_KEY"}
 """The codes of several rows of a key in the table that a source reads, by its option."""
 
@@ -70,7 +72,7 @@ class IntakeResult:
     @property
     def accepted(self) -> tuple[Batch, ...]:
         """The accepted batches."""
-        return tuple(self._with_counts(delivery.batch) for delivery in self.decisions.accepted)
+        return tuple(self._with_counts(self._with_overridden(delivery)) for delivery in self.decisions.accepted)
 
     @property
     def removed(self) -> tuple[Batch, ...]:
@@ -149,24 +151,25 @@ class IntakeResult:
         snapshots = [
             delivery
             for delivery in self.decisions.accepted
-            if delivery.batch.is_snapshot and delivery.batch.retires and not delivery.batch.withdrawn
+            if _retires(delivery.batch) and _RETIRE_GUARD not in delivery.delivery.allow
         ]
         first: dict[object, BatchRejected] = {}
         for delivery in sorted(snapshots, key=lambda delivery: delivery.batch.position):
             group = self.overlap_groups[delivery.batch.delivery_key]
-            rejection = self._retire_guard(delivery, self.dimension.source(delivery.batch.source).retire_guard)
+            rejection = self._retire_guard(delivery)
             if rejection and group not in first:
                 first[group] = rejection
         return list(first.values())
 
-    def _retire_guard(self, delivery: PendingDelivery, guard: RetireGuard) -> BatchRejected | None:
+    def _retire_guard(self, delivery: PendingDelivery) -> BatchRejected | None:
+        guard = self.dimension.source(delivery.batch.source).retire_guard
         counts = self.counts.get(delivery.batch.id, ChangeCounts())
         in_plain = delivery.batch.entities - counts.unasserted
         present = counts.asserted_present if delivery.batch.has_row_times else in_plain
         existing = counts.retired + present + counts.asserted_bad
         # A row without a key that changes is omitted, and another one is new.
         omitted = max(counts.retired - counts.new, 0) if self.dimension.has_row_identity else counts.retired
-        if "retire_guard" in delivery.delivery.allow or not guard.rejects(omitted, existing):
+        if not guard.rejects(omitted, existing):
             return None
         return BatchRejected(
             "RETIRE_GUARD",
@@ -176,6 +179,20 @@ class IntakeResult:
             share=f"{omitted / existing:.0%}",
             limit=f"{guard.share:.0%}",
         )
+
+    def _with_overridden(self, delivery: PendingDelivery) -> Batch:
+        """Return the batch of a delivery with the rules that reject it, and that its load overrides."""
+        batch, allowed = delivery.batch, delivery.delivery.allow
+        if not allowed:
+            return batch
+        rejections = _overridable_rejections(delivery, self.dimension)
+        if _retires(batch):
+            rejections[_RETIRE_GUARD] = self._retire_guard(delivery)
+        rules = {rule for rule, rejection in rejections.items() if rejection is not None}
+        current = current_revisions(list(self.stored)).get(batch.delivery_key)
+        if current is not None and restores(delivery, current):
+            rules.add("withdrawn")
+        return replace(batch, overridden=tuple(sorted(rules & allowed)))
 
     def _with_counts(self, batch: Batch) -> Batch:
         counts = self.counts.get(batch.id, ChangeCounts())
@@ -210,18 +227,35 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
     if keys := intake.unordered.get(delivery.row_tag):
         code = next((_STORED_TABLE_KEYS[option] for option in source.stored_tables), "UNORDERED_CHANGES")
         return BatchRejected(code, batch.id, keys=keys)
-    limit = source.bad_row_limit
-    if batch.rows and batch.bad_rows > limit * batch.rows and "bad_rows" not in delivery.delivery.allow:
-        return BatchRejected(
-            "BAD_ROWS",
-            batch.id,
-            bad=batch.bad_rows,
-            rows=batch.rows,
-            share=f"{batch.bad_rows / batch.rows:.0%}",
-            limit=f"{limit:.0%}",
-            example=delivery.content.bad_reason,
-        )
-    return control_rejection(delivery)
+    rejections = _overridable_rejections(delivery, intake.dimension).items()
+    allowed = delivery.delivery.allow
+    return next((rejection for rule, rejection in rejections if rejection and rule not in allowed), None)
+
+
+def _overridable_rejections(delivery: PendingDelivery, dimension: Dimension) -> dict[str, BatchRejected | None]:
+    """Return the rejection of the content of a delivery by each rule that a load can override."""
+    return {"bad_rows": _bad_rows_rejection(delivery, dimension), "control_totals": control_rejection(delivery)}
+
+
+def _bad_rows_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRejected | None:
+    batch = delivery.batch
+    limit = dimension.source(batch.source).bad_row_limit
+    if not batch.rows or batch.bad_rows <= limit * batch.rows:
+        return None
+    return BatchRejected(
+        "BAD_ROWS",
+        batch.id,
+        bad=batch.bad_rows,
+        rows=batch.rows,
+        share=f"{batch.bad_rows / batch.rows:.0%}",
+        limit=f"{limit:.0%}",
+        example=delivery.content.bad_reason,
+    )
+
+
+def _retires(batch: Batch) -> bool:
+    """Return whether a batch deletes what it omits."""
+    return batch.is_snapshot and batch.retires and not batch.withdrawn
 
 
 def _scope_text(columns: Sequence[str], values: Sequence[str]) -> str:

@@ -50,7 +50,7 @@ _INFO_FIELDS = (
     "at timestamp, columns array<string>, scope_columns array<string>, scope array<string>, has_row_times boolean, "
     "retires boolean, withdrawn boolean, rows bigint, bad_rows bigint, entities bigint, fingerprint string, "
     "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, deleted bigint, "
-    "run_id string, reason string, actor string, correlation_id string"
+    "run_id string, reason string, actor string, correlation_id string, overridden array<string>"
 )
 _CURSOR_TYPE = "struct<value:string,rows:array<bigint>>"
 _TIMES = ("at", "earliest", "latest")
@@ -265,6 +265,7 @@ def _info(batch: Batch) -> tuple[object, ...]:
         batch.reason,
         batch.actor,
         batch.correlation_id,
+        list(batch.overridden),
     )
 
 
@@ -305,5 +306,6 @@ def _batch(row: Row, scopes: Mapping[str, tuple[str, ...]]) -> Batch:
         sparse_columns=tuple(name.removesuffix(_SPARSE) for name in columns if name.endswith(_SPARSE)),
         scope_columns=tuple(info.pop("scope_columns")),
         scope=None if row[_SCOPE_ID] is None else scopes[row[_SCOPE_ID]],
+        overridden=tuple(info.pop("overridden", None) or ()),  # older logs do not have it
         **info,
     )

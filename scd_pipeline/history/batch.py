@@ -82,6 +82,7 @@ class Batch:
         latest: The latest business time in the rows; None if there is none.
         new, changed, deleted: The number of its change records that create, change or delete an entity, each compared
             with what its source had asserted before.
+        overridden: The rules that rejected the batch, and that its load overrode.
         cursor: The state of the cursor after its rows, if the change log stores it with the batch.
         reason: Change reason of all its change records, for the audit; so are `actor` and `correlation_id`.
     """
@@ -112,6 +113,7 @@ class Batch:
     reason: str | None = None
     actor: str | None = None
     correlation_id: str | None = None
+    overridden: tuple[str, ...] = ()
     cursor: CursorState | None = None
 
     @property

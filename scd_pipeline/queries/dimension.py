@@ -34,7 +34,7 @@ from scd_pipeline.declaration.times import EARLIEST_TIME
 from scd_pipeline.delta.audit_table import assigned_keys_query, current_transitions, recorded_until
 from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
 from scd_pipeline.delta.history_table import newest_versions, table_versions, versions_query
-from scd_pipeline.delta.schema import as_stored, read_as_stored, to_declared_columns
+from scd_pipeline.delta.schema import as_stored, to_declared_columns
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
@@ -91,7 +91,7 @@ def as_of(
     """
     table = queried_table(warehouse, dimension)
     if known_at is not None:
-        declared = read_as_stored(warehouse, _declaration(dimension))
+        declared = _as_stored(warehouse, _declaration(dimension))
         rows = to_stored_columns(rows_known_at(warehouse, declared, known_at), declared)
     else:
         rows = _all_versions(warehouse, table.name, table.closed_suffix)
@@ -111,9 +111,21 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
     """
     dimension = _declaration(dimension)
     rows = audit(warehouse, dimension)
-    dimension = as_stored(dimension, stored_declaration(warehouse, dimension.name))
+    dimension = _as_stored(warehouse, dimension)
     transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
     return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
+
+
+def _as_stored(warehouse: Warehouse, dimension: Dimension) -> Dimension:
+    """Return the declaration with what the table stores of its attributes.
+
+    Raises:
+        SetupError: The table does not exist, and the attributes are those that it stores.
+    """
+    stored = stored_declaration(warehouse, dimension.name)
+    if stored is None and dimension.mirror is not None:
+        raise SetupError("TABLE_NOT_LOADED", dimension.name, table=dimension.name, warehouse=warehouse.location)
+    return as_stored(dimension, stored)
 
 
 def _declaration(dimension: Dimension | str) -> Dimension:
@@ -152,7 +164,7 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("current" if it is in effect, "superseded"
         by a higher revision, or "withdrawn"), `rows`, `bad_rows`, `entities`, what the batch changed when it was loaded
         (`new`, `changed`, `deleted`), the `earliest` and `latest` business time, the `actor` and `reason` of the whole
-        delivery, as of a withdrawal, and `run_id`.
+        delivery, as of a withdrawal, the `overridden` rules that rejected it, and `run_id`.
 
     Raises:
         SetupError: The change log does not exist.
@@ -173,8 +185,15 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         info["latest"].alias("latest"),
         info["actor"].alias("actor"),
         info["reason"].alias("reason"),
+        _overridden().alias("overridden"),
         info["run_id"].alias("run_id"),
     )
+
+
+def _overridden() -> Column:
+    """Return the overridden rules of a batch row, also of a log whose struct does not have the field yet."""
+    stored = F.from_json(F.to_json(F.col(INFO)), "overridden array<string>")["overridden"]
+    return F.coalesce(stored, F.array().cast("array<string>"))
 
 
 def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
