@@ -12,7 +12,7 @@ from itertools import combinations, islice
 
 from scd_pipeline.cli.type_inference import IDENTIFIER, GuessedType, guess_types
 from scd_pipeline.declaration.checks.dimension import TECHNICAL_COLUMNS
-from scd_pipeline.declaration.names import is_table_name
+from scd_pipeline.declaration.names import default_surrogate_key, is_table_name
 from scd_pipeline.declaration.path_times import FORMS, has_time_of_day, suggested_form
 from scd_pipeline.deliveries.separator_line import declared_separator
 from scd_pipeline.errors import UsageError
@@ -161,12 +161,25 @@ def guess_declaration(sample: Sample, path: str) -> str:
         "# Guessed from a sample: check the business key, the types and the SCD types before you load real data.",
         f"dimension: {sample.table}",
         *_candidate_lines(sample, candidates),
+        *_surrogate_key_lines(sample.table, names),
         f"business_key: {{{typed_names([names[column] for column in key], types)}}}",
         *channel_lines(sample, "snapshot", path, comment, names, guessed),
         *([_SINGLE_TYPE] if is_single_type else []),
         *([_ATTRIBUTES] if attributes else []),
     ]
     return "\n".join([*lines, *attributes, ""])
+
+
+def _surrogate_key_lines(table: str, names: Mapping[str, str]) -> list[str]:
+    """Return the line with another name of the surrogate key, if a column has the default one."""
+    in_use = {name.casefold() for name in names.values()}
+    default = default_surrogate_key(table)
+    if default.casefold() not in in_use:
+        return []
+    name = f"{default.removesuffix('_key')}_sk"
+    while name.casefold() in in_use:
+        name += "_"
+    return [f"surrogate_key: {quoted(name)} # the file has a column {default}"]
 
 
 def _candidate_lines(sample: Sample, candidates: Sequence[Sequence[str]]) -> list[str]:

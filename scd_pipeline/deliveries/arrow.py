@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.deliveries.row_columns import FIELDS
@@ -71,7 +72,7 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
     columns, fields = {}, {}
     for name in column_names(rows):
         try:
-            columns[name] = pyarrow.array([row.get(name) for row in rows])
+            columns[name] = pyarrow.array(_with_plain_times([row.get(name) for row in rows]))
         except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
             error.args = (*error.args, f"Conversion failed for column {name} with type list")  # as pandas' frames do
             raise
@@ -79,6 +80,21 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
     if columns:
         columns[FIELDS] = pyarrow.StructArray.from_arrays(list(fields.values()), names=list(fields))
     return pyarrow.table(columns)
+
+
+def _with_plain_times(values: list[Any]) -> list[Any]:
+    """Return the values of a column; times of several kinds become texts, which are cast like those of files (S1, S26).
+
+    Arrow would take the kind of the first one: a date and a time would both be dates, a number after them a day, and a
+    time with a zone would lose it after one without.
+    """
+    kinds = set(map(type, values)) - {type(None)}
+    if not any(issubclass(kind, date) for kind in kinds):
+        return values
+    zones = {each.tzinfo is None for each in values if isinstance(each, datetime)}
+    if len(kinds) == 1 and len(zones) < 2:
+        return values
+    return [each.isoformat() if isinstance(each, date) else each for each in values]
 
 
 def _from_pandas(frame: Any) -> pyarrow.Table:
@@ -91,6 +107,13 @@ def _from_pandas(frame: Any) -> pyarrow.Table:
 
     if not len(frame):
         return pyarrow.table({name: pyarrow.nulls(0) for name in column_names(frame)})
+    frame = frame.copy(deep=False)
+    for index, data_type in enumerate(frame.dtypes):
+        if data_type.kind == "O":
+            column = frame.iloc[:, index]
+            values = column.where(column.notna(), None).tolist()
+            if (plain := _with_plain_times(values)) is not values:
+                frame.isetitem(index, numpy.array(plain, dtype=object))
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     for index, data_type in enumerate(frame.dtypes):
         if isinstance(data_type, numpy.dtype) and data_type.kind == "f":

@@ -140,6 +140,11 @@ class CsvDialect(TextOptions):
         return _ESCAPED.get(declared, declared).strip("\0")
 
     @property
+    def reader_defaults(self) -> dict[str, str]:
+        """The options of Spark's readers that have other defaults here: a quote in a quoted field is doubled."""
+        return {"escape": self.quote or '"'}
+
+    @property
     def max_columns(self) -> int:
         return int(self.options.get("maxcolumns", MAX_COLUMNS))
 
@@ -184,10 +189,12 @@ class CsvDialect(TextOptions):
         counts = Counter(name.lower() for name in names)
         used = {name for name, count in counts.items() if count > 1}.union(ADDED)
         unnamed = ("", self.options.get("nullvalue", ""))
-        return [
-            f"_c{number}" if name in unnamed else f"{name}{number}" if name.lower() in used else name
+        changed = [
+            f"_c{number}" if name in unnamed else f"{name}{number}" if name.lower() in used else ""
             for number, name in enumerate(names)
         ]
+        in_use = {name.lower() for name, other in zip(names, changed, strict=True) if not other}
+        return [_free_name(other, in_use) if other else name for name, other in zip(names, changed, strict=True)]
 
     def reserved_names(self, header: str) -> dict[str, str]:
         """Return the names of the reader's own columns that a header has, each with the column's distinct name."""
@@ -299,6 +306,14 @@ class CsvDialect(TextOptions):
     def is_dropped(self, text: Column) -> Column:
         """Return whether Spark's own reader drops a line: it has control characters alone."""
         return (text < F.lit("!")) & text.rlike(r"\A[\x00-\x20]*+\z") & ~is_blank(text)
+
+
+def _free_name(name: str, in_use: set[str]) -> str:
+    """Return a name that no other column has, and add it to them."""
+    while name.lower() in in_use:
+        name = f"{name}_"
+    in_use.add(name.lower())
+    return name
 
 
 def _python_pattern(pattern: str) -> re.Pattern[str]:
@@ -637,9 +652,9 @@ def _column_names(
 
 
 def _spark_reader(spark: SparkSession, dialect: CsvDialect) -> DataFrameReader:
-    reader = spark.read.format("csv").options(header="true", escape='"', inferSchema="false", mode="PERMISSIVE")
-    multi_line = str(dialect.is_wide).lower()
-    return reader.options(multiLine=multi_line).options(**dialect.spark_options).options(columnNameOfCorruptRecord=LINE)
+    reader = spark.read.format("csv").options(header="true", inferSchema="false", mode="PERMISSIVE")
+    reader = reader.options(**dialect.reader_defaults).options(multiLine=str(dialect.is_wide).lower())
+    return reader.options(**dialect.spark_options).options(columnNameOfCorruptRecord=LINE)
 
 
 def _parsed(texts: DataFrame, dialect: CsvDialect, names: Sequence[str]) -> DataFrame:
@@ -652,7 +667,7 @@ def _parsed(texts: DataFrame, dialect: CsvDialect, names: Sequence[str]) -> Data
         .when(~dialect.fits_parser(text), field_count_problem)
     )
     schema = ", ".join(f"{quote_name(name)} string" for name in (*names, LINE))
-    parsed = F.from_csv(F.when(problem.isNull(), text), schema, {"escape": '"', **dialect.parser_options()})
+    parsed = F.from_csv(F.when(problem.isNull(), text), schema, {**dialect.reader_defaults, **dialect.parser_options()})
     rows = texts.select(FILE, ROW_ORDER, TEXT, problem.alias(PROBLEM), F.inline(F.array(parsed)))
     return with_problems(rows, names, field_count_problem)
 

@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Feed
 from scd_pipeline.declaration.times import parse_time
+from scd_pipeline.deliveries.casts import MICROSECONDS_IN_JSON
 from scd_pipeline.deliveries.row_columns import ADDED
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint_observed, local_frame, observe
@@ -27,6 +28,8 @@ _HIGHEST, _IS_HIGHER, _MISSING = "highest", "is_higher", "missing"
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 _NUMBERS = (T.IntegralType, T.DecimalType)
 _EXACT_NUMBER = "decimal(38,9)"
+_WITHOUT_NULLS = {"ignoreNullFields": "true"}
+_FINER_THAN_MILLISECONDS = r"\.\d{3}(?!000)\d{3}\D"
 
 
 class CursorProblem(Exception):
@@ -99,7 +102,13 @@ def _cursor_value(frame: DataFrame, feed: Feed) -> tuple[Column, str]:
 def _row_hash(frame: DataFrame) -> Column:
     """Return the hash of a row, which does not depend on the order of the columns, or on those that are NULL."""
     names = sorted(name for name in frame.columns if name.lower() not in ADDED)
-    return F.xxhash64(F.to_json(F.struct(*[col(name) for name in names]), {"ignoreNullFields": "true"}))
+    row = F.struct(*[col(name) for name in names])
+    text = F.to_json(row, _WITHOUT_NULLS)
+    if "timestamp" not in frame.schema.simpleString():
+        return F.xxhash64(text)
+    # By default Spark writes milliseconds. Only rows with finer times have another hash than earlier releases stored.
+    exact = F.to_json(row, {**_WITHOUT_NULLS, **MICROSECONDS_IN_JSON})
+    return F.xxhash64(text, F.when(exact.rlike(_FINER_THAN_MILLISECONDS), exact))
 
 
 def _without_loaded(rows: DataFrame, is_at_bound: Column, loaded: CursorState) -> DataFrame:

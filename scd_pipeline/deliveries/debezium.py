@@ -11,10 +11,12 @@ from pyspark.sql import types as T
 from scd_pipeline.declaration.debezium import ENVELOPE, ENVELOPE_FIELDS, SOURCE_FIELDS
 from scd_pipeline.deliveries.json_text import to_text
 from scd_pipeline.deliveries.row_columns import FIELDS, FILE, LINE, PROBLEM, ROW_ORDER
+from scd_pipeline.deliveries.row_fields import value_text
 from scd_pipeline.expressions import any_of, col, with_columns
 
 _ADDED = (FILE, LINE, PROBLEM, ROW_ORDER)
 _SIDES = ("before", "after")
+_NESTED = (T.StructType, T.ArrayType, T.MapType)
 
 
 def unfold_events(frame: DataFrame) -> DataFrame:
@@ -98,10 +100,61 @@ def _image(values: Mapping[str, Column], types: Mapping[str, Mapping[str, T.Data
     """Return the columns of the row that an event is about."""
     is_delete, columns = _is_delete(values), []
     for name in dict.fromkeys((*types["after"], *types["before"])):
-        sides = {side: fields[name] for side, fields in types.items() if name in fields}
-        data_type = next((each for each in sides.values() if not isinstance(each, T.StringType)), T.StringType())
+        sides = [types[side].get(name, T.NullType()) for side in _SIDES]
+        data_type = _common_type(*sides)
         before, after = (
-            values[side][name] if sides.get(side) == data_type else F.lit(None).cast(data_type) for side in _SIDES
+            F.lit(None).cast(data_type)
+            if isinstance(each, T.NullType)
+            else _to_common_type(values[side][name], each, data_type)
+            for side, each in zip(_SIDES, sides, strict=True)
         )
         columns.append(F.when(is_delete, before).otherwise(after).alias(name))
     return columns
+
+
+def _common_type(before: T.DataType, after: T.DataType) -> T.DataType:
+    """Return a type that has the values of both sides of an event, whose types are inferred from different rows.
+
+    A struct has the fields of both. Of other types that differ it is text, from which values are cast to the declared
+    type; a nested type beside a simple one is that of the only values, as all others are NULL.
+    """
+    match before, after:
+        case T.NullType(), _:
+            return after
+        case _, T.NullType():
+            return before
+        case T.StructType(), T.StructType():
+            types = [{field.name: field.dataType for field in each.fields} for each in (before, after)]
+            names = dict.fromkeys((*types[1], *types[0]))
+            return T.StructType(
+                [T.StructField(name, _common_type(*[each.get(name, T.NullType()) for each in types])) for name in names]
+            )
+        case T.ArrayType(), T.ArrayType():
+            return T.ArrayType(_common_type(before.elementType, after.elementType))
+        case T.IntegralType(), T.IntegralType():
+            return T.LongType()
+    if before == after or isinstance(before, _NESTED):
+        return before
+    return after if isinstance(after, _NESTED) else T.StringType()
+
+
+def _to_common_type(value: Column, physical: T.DataType, common: T.DataType) -> Column:
+    """Return a value of one side as the type of both (`_common_type`)."""
+    match physical, common:
+        case T.StructType(), T.StructType():
+            types = {field.name: field.dataType for field in physical.fields}
+            fields = [
+                _to_common_type(value[field.name], types[field.name], field.dataType)
+                if field.name in types
+                else F.lit(None).cast(field.dataType)
+                for field in common.fields
+            ]
+            named = [each.alias(field.name) for each, field in zip(fields, common.fields, strict=True)]
+            return F.when(value.isNotNull(), F.struct(*named))
+        case T.ArrayType(), T.ArrayType():
+            return F.transform(value, lambda each: _to_common_type(each, physical.elementType, common.elementType))
+        case _, T.StringType():
+            return value_text(value, physical)
+        case _ if physical == common or isinstance(common, T.LongType):
+            return value.cast(common)
+    return F.lit(None).cast(common)

@@ -249,7 +249,8 @@ def _with_parsed(texts: DataFrame, type_of_each: T.DataType, parser: Mapping[str
 
     Tagged texts, parsed ones and objects are columns: Spark would compute an expression once for each use in another.
     """
-    in_array, is_array = F.concat(F.lit("["), F.col(_TAGGED), F.lit("]")), F.ltrim(_TAGGED).startswith("[")
+    in_array = F.concat(F.lit("["), F.col(_TAGGED), F.lit("]"))
+    is_array = F.ltrim(F.col(_TAGGED), F.lit(" \t\r\n")).startswith("[")
     single = F.from_json(in_array, T.ArrayType(type_of_each), dict(parser))
     many = F.from_json(in_array, T.ArrayType(T.ArrayType(type_of_each)), dict(parser))
     return texts.withColumns({_SINGLE: F.when(~is_array, single), _MANY: F.when(is_array, many)})

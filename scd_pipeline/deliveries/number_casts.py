@@ -45,11 +45,12 @@ def null(ddl: str) -> Column:
 def plain_number(text: Column, options: CastOptions) -> Column:
     """Return the text of a number in the form of SQL; NULL if its separators are not as declared.
 
-    Groups are of three digits, or there are none: otherwise 1.5 with a grouping point would become 15.
+    Groups are of three digits, or there are none: otherwise 1.5 with a grouping point would become 15. The first group
+    does not begin with 0: 0,500 is not 500.
     """
     if not options.has_separators:
         return text
-    groups = rf"\d{{1,3}}({re.escape(options.grouping)}\d{{3}})+|" if options.grouping else ""
+    groups = rf"[1-9]\d{{0,2}}({re.escape(options.grouping)}\d{{3}})+|" if options.grouping else ""
     form = rf"^\s*[+-]?({groups}\d*)({re.escape(options.decimal)}\d*)?([eE][+-]?\d+)?\s*$"
     digits = F.replace(text, F.lit(options.grouping), F.lit("")) if options.grouping else text
     return F.when(text.rlike(form), F.replace(digits, F.lit(options.decimal), F.lit(".")))

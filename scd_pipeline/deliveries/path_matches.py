@@ -11,6 +11,8 @@ from scd_pipeline.deliveries.entries import Entry, Folder, folder_at
 from scd_pipeline.deliveries.files import as_text
 
 _ANY_NAME = r"[^/]*[^/\s][^/]*"
+_HIDDEN = (".", "_")
+"""How the names of files and folders begin that writers have not completed, or that are not data."""
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _DATE_LIKE = re.compile(rf"(?:[0-9]|[TZ :._+-]|{_MONTHS})+", re.IGNORECASE)
 _FEWEST_DIGITS = 6
@@ -64,13 +66,13 @@ class PathListing:
 def list_paths(pattern: str) -> PathListing:
     """Return the files and folders at a path with one placeholder; the folder is listed once.
 
-    Names that begin with `.` or `_` are ignored.
+    Names of files and folders that begin with `.` or `_` are ignored, also in place of the placeholder.
 
     Raises:
         SourceDataError: BUCKET_MISSING or STORE_FAILS: An object store does not list the folder.
     """
     (text,) = placeholders(pattern)
-    head, tail = pattern.split("{" + text + "}", 1)
+    head, tail = pattern.rstrip("/").split("{" + text + "}", 1)
     placeholder, form = split_placeholder(text)
     value = form_expression(form) if placeholder in FORMS else _ANY_NAME
     exact = re.compile(f"{re.escape(head)}(?P<value>{value}){re.escape(tail)}")
@@ -81,9 +83,12 @@ def list_paths(pattern: str) -> PathListing:
     depth = (form + tail).count("/") + 1
     matches, near_matches = [], []
     for entry in folder.entries(depth):
-        if entry.name.startswith((".", "_")):
+        if entry.name.startswith(_HIDDEN):
             continue
-        if match := exact.fullmatch(entry.path):
+        match = exact.fullmatch(entry.path)
+        if match and head.endswith("/") and match["value"].startswith(_HIDDEN):
+            continue
+        if match:
             time = path_time(match) if placeholder in FORMS else None
             matches.append(PathMatch(entry, time.name if time else as_text(match["value"]), time))
         elif (match := relaxed.fullmatch(entry.path)) and is_like(match["value"]):

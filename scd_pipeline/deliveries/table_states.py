@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import declaration_folder, is_table
+from scd_pipeline.deliveries.discovery import absolute_path, declaration_folder, is_table
 from scd_pipeline.deliveries.files import last_changed, total_size
 
 _PREFIX = "table "
@@ -30,9 +30,11 @@ def table_states(dimension: Dimension) -> dict[str, TableState]:
     """Return the states of the source tables of a dimension that exist in local folders, by name (`table_name`)."""
     folder = declaration_folder(dimension)
     paths = [channel.path for source in dimension.sources for _, channel in source.channels if is_table(channel)]
-    tables = {path: folder / path for path in paths if path and (folder / path).exists()}
+    tables = {path: Path(absolute_path(path, folder)) for path in paths if path}
     states = {}
     for path, table in tables.items():
+        if not table.exists():
+            continue
         with contextlib.suppress(FileNotFoundError):  # the table was removed since it was listed
             states[_PREFIX + path] = TableState(_state(table), _delta_log(table).is_dir())
     return states

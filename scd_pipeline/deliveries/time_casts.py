@@ -107,7 +107,7 @@ def _to_utc(time: Column, zone: str) -> Column:
 
 def _by_pattern(text: Column, pattern: str, options: CastOptions) -> Column:
     """Return the time in a text of a pattern, in UTC if the pattern has no zone."""
-    time = F.try_to_timestamp(text, F.lit(pattern))
+    time = F.try_to_timestamp(F.trim(text), F.lit(pattern.strip(" ")))
     if options.is_rounded or not reads_nanoseconds(pattern):
         return time
     return F.when(~text.rlike(_TOO_FINE_BY_PATTERN), time)

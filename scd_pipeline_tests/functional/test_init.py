@@ -568,3 +568,8 @@ def test_a_german_export_loads_without_an_edit(
     assert cli.main(["load"]) == 0
     table = Warehouse(spark, folder / "warehouse").table("dim_kunden").read()
     text_tables.assert_same_rows(HISTORY, [row.asDict() for row in table.collect()])
+
+
+def test_a_column_with_the_name_of_the_surrogate_key_keeps_it() -> None:
+    dimension = guess("dim_customer.csv", "customer_key,name,customer_sk\n1,Ann,x\n2,Bob,x\n")
+    assert (dimension.key_names, dimension.surrogate_key) == (("customer_key",), "customer_sk_")

@@ -114,6 +114,8 @@ decimal(10,2)  | decimal=comma, grouping=point | '1.234.567' | 1234567.00
 decimal(10,2)  | decimal=comma, grouping=point | '1234,50'   | 1234.50
 decimal(10,2)  | decimal=comma, grouping=point | '-,50'      | -0.50
 decimal(10,2)  | decimal=comma, grouping=point | '1.5'       | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '0.125'     | BAD
+decimal(10,2)  | decimal=comma, grouping=point | '012.345'   | BAD
 decimal(10,2)  | decimal=comma, grouping=point | '1.23,50'   | BAD
 decimal(10,2)  | decimal=comma, grouping=point | '1234.567,5' | BAD
 decimal(10,2)  | decimal=comma, grouping=point | '.234,50'   | BAD

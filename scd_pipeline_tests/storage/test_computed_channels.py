@@ -470,3 +470,46 @@ def test_the_stored_number_of_a_sequence_sorts_as_its_columns_do(spark: SparkSes
     by_columns = sorted(keys, key=lambda key: [-1 if part is None else part for part in key])
     assert sorted(keys, key=lambda key: numbers[key] or 0) == by_columns
     assert len(set(numbers.values())) == len(keys)
+
+
+EVENT = {"source": {"lsn": 1}, "ts_ms": 1704067200000}
+BEFORE = {"id": 1, "note": None, "price": 1}
+SIDES: dict[str, tuple[str, list[dict[str, object]] | str, list[tuple[object, ...]]]] = {
+    "types of a frame": (
+        "{note: 2, price: {scd: 2, type: double}}",
+        [
+            {**EVENT, "op": "u", "before": BEFORE, "after": {"id": 1, "note": "vip", "price": 1.5}},
+        ],
+        [(1, "vip", 1.5)],
+    ),
+    "fields of objects": (
+        "{note: 2, price: {scd: 2, type: double}}",
+        """
+        {"op":"c","before":null,"after":{"id":1,"a":{"note":"new","zip":"8010"},"price":2},"source":{"lsn":1},"ts_ms":1704067200000}
+        {"op":"d","before":{"id":2,"a":{"note":"old"},"price":1},"after":null,"source":{"lsn":2},"ts_ms":1704067200000}
+        """,
+        [(1, "new", 2.0)],
+    ),
+}
+
+
+@pytest.mark.rule("S26", "S30")
+@pytest.mark.parametrize("case", SIDES)
+def test_both_sides_of_an_event_have_their_values_whatever_types_are_inferred(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, case: str
+) -> None:
+    attributes, events, expected = SIDES[case]
+    note = "note: a.note" if isinstance(events, str) else "note: note"
+    (dimension,) = parse_declarations(
+        "dimension: dim_c\nbusiness_key: {id: bigint}\n"
+        f"sources: {{pg: {{feed: {{format: debezium}}, columns: {{{note}}}}}}}\nattributes: {attributes}\n"
+    ).dimensions
+    delivery = Delivery("pg", "1", frame=events) if isinstance(events, list) else None
+    if delivery is None:
+        lines = [line.strip() for line in str(events).strip().splitlines()]
+        (tmp_path / "1.json").write_text("\n".join(lines), encoding="utf-8")
+        delivery = Delivery("pg", "1", path=str(tmp_path / "1.json"))
+    opened = Warehouse(spark, warehouse)
+    ingest_and_apply(opened, dimension, [delivery]).results[0]
+    rows = opened.table("dim_c").read().select("id", "note", "price").collect()
+    assert [tuple(row) for row in rows] == expected

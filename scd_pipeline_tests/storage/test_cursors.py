@@ -278,3 +278,17 @@ def test_a_cursor_continues_after_a_real_killed_process(remote: str, spark: Spar
     pipeline.load(EVENT, SECOND)
     assert counts(pipeline) == [("1", 2), ("2", 1)]
     assert_same_rows(VERSIONS, versions(pipeline))
+
+
+@pytest.mark.rule("S39")
+def test_rows_that_differ_by_microseconds_are_other_rows(spark: SparkSession) -> None:
+    columns = "cast(day AS date) AS day, name, cast(at AS timestamp) AS at"
+    text = "VALUES ('2024-05-01', 'x', '2024-05-01 10:00:00.000100'), ('2024-05-01', 'x', '2024-05-01 10:00:00.000900')"
+    rows = spark.sql(f"SELECT {columns} FROM {text} AS t(day, name, at)").orderBy("at")
+    feed = Feed(cursor="day", start="2024-01-01", effective_at="at")
+    first = new_rows(rows.limit(1), feed, CursorState("2024-01-01"))
+    assert first is not None
+    second = new_rows(rows, feed, first[1])
+    assert second is not None
+    assert [row["at"].microsecond for row in second[0].collect()] == [900]
+    assert new_rows(rows, feed, second[1]) is None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -840,3 +841,30 @@ def test_a_key_may_have_the_name_of_a_count(spark: SparkSession, tmp_path: Path,
     rows = [{key: "1", "a": "x"}, {key: "2", "a": "y"}, {key: "none", "a": "z"}]
     load_plan = planned(spark, tmp_path, dimension, [Delivery("s", "2024-01-01", frame=rows)])
     assert [(batch.outcome, batch.bad_rows, batch.new) for batch in load_plan.results] == [("accepted", 1, 2)]
+
+
+NOON, IN_OSLO = datetime(2024, 1, 2, 12), datetime(2024, 1, 2, 12, tzinfo=timezone(timedelta(hours=1)))
+
+
+@pytest.mark.rule("S1", "S26", "S30")
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([date(2024, 1, 1), NOON], ["2024-01-01", "2024-01-02T12:00:00"]),
+        ([NOON, IN_OSLO, None], ["2024-01-02T12:00:00", "2024-01-02T12:00:00+01:00", None]),
+        ([IN_OSLO, NOON], ["2024-01-02T12:00:00+01:00", "2024-01-02T12:00:00"]),
+    ],
+)
+@pytest.mark.parametrize("in_pandas", [False, True], ids=["dicts", "pandas"])
+def test_times_of_several_kinds_are_read_as_texts(values: list[Any], expected: list[Any], *, in_pandas: bool) -> None:
+    """Their kinds do not depend on the first row."""
+    rows = [{"at": value} for value in values]
+    frame = pd.DataFrame({"at": pd.Series(values, dtype=object)}) if in_pandas else rows
+    assert [row["at"] for row in to_arrow(frame).to_pylist()] == expected
+
+
+@pytest.mark.rule("S26")
+def test_a_number_in_a_column_of_times_is_an_error() -> None:
+    for values in ([date(2024, 1, 1), 45292], [NOON, 5]):
+        with pytest.raises(pa.ArrowException):
+            to_arrow([{"at": value} for value in values])

@@ -142,3 +142,15 @@ def test_a_password_in_python_is_neither_accepted_nor_shown() -> None:
         ("sources.shop.snapshot.jdbc.password", "SECRET_IN_DECLARATION")
     ]
     assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.rule("S5", "S28")
+@pytest.mark.parametrize("ties", ["first_row", "last_row"])
+def test_the_rows_of_a_database_have_no_order(ties: str) -> None:
+    channel = f"{{ties: {ties}, jdbc: {{url: 'jdbc:postgresql://db/shop', table: t}}}}"
+    text = f"dimension: dim_x\nbusiness_key: id\nattributes: {{city: 2}}\nsources: {{shop: {{snapshot: {channel}}}}}\n"
+    with pytest.raises(DeclarationError) as caught:
+        parse(text)
+    assert [(error.field, error.code) for error in caught.value.errors] == [
+        ("sources.shop.snapshot.ties", "NOT_APPLICABLE")
+    ]

@@ -329,7 +329,8 @@ def _check_ties(errors: ErrorCollector, field: str, channel: Snapshot | Feed) ->
             "name their condition in `deletes`" if isinstance(channel, Feed) else "write reject, first_row or last_row"
         )
         errors.add("NOT_APPLICABLE", field, f"no row of this {channel.name} is a delete", f"{fix}, or remove `ties`")
-    if channel.has_row_order and (channel.format == "delta" or channel.partition is not None):
+    is_table = channel.format == "delta" or channel.partition is not None or channel.jdbc is not None
+    if channel.has_row_order and is_table and not channel.has_cursor:  # which is reported by itself
         fix = "name a column that orders them in `sequence`, or deliver files"
         errors.add("NOT_APPLICABLE", field, "the rows of a table have no order", fix)
 
