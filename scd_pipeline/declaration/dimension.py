@@ -432,13 +432,20 @@ class Dimension:
         """
         return {source.name: source for source in self.sources}[name]
 
-    def deletes_by_key(self, channel: Snapshot | Feed) -> bool:
-        """Return whether a row for which the channel's `deletes` is true deletes its entity; else it counts as absent.
+    def has_deletes(self, channel: Snapshot | Feed) -> bool:
+        """Return whether rows of the channel can delete: by its `deletes`, or by `hard_delete` of a landing table."""
+        return channel.deletes is not None or (self.landing is not None and self.landing.hard_delete is not None)
 
-        In a snapshot whose scope is an attribute, the row of an entity that belongs to another scope must do so too.
+    def deletes_by_key(self, channel: Snapshot | Feed) -> bool:
+        """Return whether a row that deletes does so by the business key; else its entity counts as absent.
+
+        In a snapshot whose scope is an attribute, the row of an entity that belongs to another scope must do so too. In
+        a landing table with a primary key, a row deletes no other row of its merge key.
         """
-        is_by_key = isinstance(channel, Feed) or not set(channel.scope) <= set(self.key_names)
-        return channel.deletes is not None and is_by_key
+        if isinstance(channel, Feed) or not set(channel.scope) <= set(self.key_names):
+            return self.has_deletes(channel)
+        has_primary_key = self.landing is not None and not self.has_row_identity
+        return has_primary_key and bool(channel.scope) and self.has_deletes(channel)
 
     def of_type(self, *types: ScdType) -> tuple[Attribute, ...]:
         """Return the attributes of these SCD types, in declared order."""

@@ -29,8 +29,10 @@ class LandingRows:
     """What a landing table declares about the rows of a delivery, as its dimension has it.
 
     - `dedup_sort`: the column by which one of the rows of a primary key remains, and its order; None without one
+    - `hard_delete`: the attribute by which a row deletes: true if it is boolean, else any value; None without one
     - `options`: the options that the table stores, as JSON (`LandingTable.options`)
     """
 
     dedup_sort: tuple[str, SortOrder] | None = None
+    hard_delete: str | None = None
     options: str = ""

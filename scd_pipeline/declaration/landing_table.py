@@ -22,7 +22,6 @@ from scd_pipeline.declaration.landing_rows import (
     Strategy,
 )
 from scd_pipeline.declaration.mirror import MIRROR, Mirror
-from scd_pipeline.declaration.names import quote_path
 from scd_pipeline.declaration.source import DEFAULT_RETIRE_GUARD, RetireGuard, Snapshot, Source
 
 _ANY_LOSS = RetireGuard(1.0)
@@ -98,7 +97,7 @@ class LandingTable:
         if columns == MIRROR:
             columns, mirror = {}, Mirror() if mirror is None else mirror
         check_kinds(str(origin or name), columns, source, primary_key, merge_key, dedup_sort, mirror)
-        types = _types(columns)
+        types = column_types(columns)
         set_frozen_fields(self, name=name, disposition=disposition, source=source, mirror=mirror, missing=missing)
         set_frozen_fields(self, columns=tuple(types.items()))
         set_frozen_fields(self, primary_key=_key(primary_key, types), merge_key=_key(merge_key, types))
@@ -151,7 +150,7 @@ class LandingTable:
             deleted_rows="remove",
             mirror=mirror,
             child_tables=self.child_tables,
-            landing=LandingRows(self.dedup_sort, json.dumps(self.options, sort_keys=True)),
+            landing=LandingRows(self.dedup_sort, self.hard_delete, json.dumps(self.options, sort_keys=True)),
             owner=self.owner,
             description=self.description,
             group=self.group,
@@ -171,11 +170,11 @@ class LandingTable:
         }
 
     def _dimension_source(self) -> Source:
-        source, deletes = self.source, self._delete_condition()
+        source = self.source
         if source.feed is not None:
-            return replace(source, feed=replace(source.feed, deletes=deletes))
+            return source
         scope = tuple(column.name for column in self.merge_key)
-        snapshot = replace(source.snapshot or Snapshot(), deletes=deletes, scope=scope)
+        snapshot = replace(source.snapshot or Snapshot(), scope=scope)
         if not self.primary_key:
             # No stored row can be that of a row without a key: such a row does not leave the stored ones in place.
             snapshot = replace(snapshot, unreadable_keys="retire")
@@ -184,17 +183,8 @@ class LandingTable:
             guard = _ANY_LOSS  # rows that are deleted by their merge key are omitted on purpose
         return replace(source, snapshot=snapshot, retire_guard=guard)
 
-    def _delete_condition(self) -> str | None:
-        """Return the SQL over the columns of a delivery that is true for a row that deletes."""
-        if self.hard_delete is None:
-            return None
-        column = self.source.column(self.hard_delete)
-        value = column.expression or quote_path(column.from_[0].split("."))
-        is_boolean = self._attributes()[self.hard_delete].type == "boolean"
-        return f"cast({value} AS boolean)" if is_boolean else f"({value}) IS NOT NULL"
 
-
-def _types(columns: Any) -> dict[str, str]:
+def column_types(columns: Any) -> dict[str, str]:
     """Return the types of columns by name; the default is text."""
     return dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(as_tuple(columns), "string")
 

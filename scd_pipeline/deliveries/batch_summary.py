@@ -197,9 +197,11 @@ def _totals(is_of_batch: Column, deliveries: Sequence[PendingDelivery], dimensio
     is_outside = F.coalesce(F.col(BAD_REASON).contains(OUTSIDE_SCOPE), F.lit(False))
     # Times are collected as microseconds, which the time zone of this process cannot change.
     time = F.when(is_good, F.unix_micros(EFFECTIVE_AT))
+    # A row that deletes by its key belongs to no scope.
+    in_scope = is_counted & F.col(KEY_READABLE) & ~is_outside & (F.col(KIND) != DELETE)
     scope_values = {
         _scope_name(names): F.slice(
-            F.collect_set(F.when(is_counted & F.col(KEY_READABLE) & ~is_outside, _scope_text(names, dimension))),
+            F.collect_set(F.when(in_scope, _scope_text(names, dimension))),
             1,
             MAX_SCOPE_VALUES + 1,  # enough to reject it, whatever its size is
         )

@@ -46,7 +46,6 @@ class ColumnMapping:
         lacking: The provided attributes whose fields all of its rows lack.
         sparse: The provided attributes that a row may leave out.
         replaceable: The columns that an attribute's expression names and that may have a placeholder of the format.
-        unmet: The conditions of the channel that no row meets, because the delivery lacks their columns.
     """
 
     fields: tuple[T.StructField, ...]
@@ -62,12 +61,9 @@ class ColumnMapping:
     lacking: frozenset[str] = frozenset()
     sparse: tuple[str, ...] = ()
     replaceable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unmet: frozenset[str] = frozenset()
 
     def condition(self, name: str, text: str) -> Column:
         """Return a condition of the channel by its name and its text; NULL if it fails for the row."""
-        if name in self.unmet:
-            return F.lit(False)
         return F.col(self.guarded[name][0]) if name in self.guarded else F.expr(text)
 
     def fails(self, name: str) -> Column:
@@ -194,9 +190,7 @@ def map_columns(
             missing[name] = delivered.missing_column(name, declared)
         else:
             columns[name] = column
-    # A delivery without the flag of a landing table's deletes has none.
-    unmet = {DELETES}.intersection(expressions.unresolved) if dimension.landing is not None else set()
-    missing |= {name: text for name, text in expressions.unresolved.items() if name in {DELETES, ROWS} - unmet}
+    missing |= {name: text for name, text in expressions.unresolved.items() if name in (DELETES, ROWS)}
     attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
     lacking, paths = set(), {}
     for attribute in attributes:
@@ -239,7 +233,6 @@ def map_columns(
         lacking=frozenset(lacking),
         sparse=tuple(sparse),
         replaceable=_replaceable([attribute.name for attribute in provided], needed, channel),
-        unmet=frozenset(unmet),
     )
 
 

@@ -418,12 +418,13 @@ def _columns_to_cast(
 
 
 def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
-    is_deleted = _is_deleted(mapping, channel)
+    to_cast = _columns_to_cast(mapping, source, channel, dimension)
+    is_deleted = _is_deleted(mapping, source, channel, dimension, to_cast)
     required = {attribute.name for attribute in dimension.attributes if attribute.required}
     columns, problems, nulled, left_out, cleared = [], [], [F.lit(0)], [], []
     null_is_missing = not _is_null_not_provided(channel)
     advice = _IF_A_FACT_LACKS if dimension.is_of_fact else _IF_A_DIMENSION_LACKS
-    for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
+    for name, column in to_cast.items():
         result = column.cast(source.timezone)
         value = F.when(~result.is_bad, result.value) if column.is_null_if_bad else result.value
         result = _with_failures(name, Cast(column.with_default(value), result.is_bad), mapping)
@@ -477,7 +478,24 @@ def _failure(name: str) -> Column:
     return F.lit(f"{column_label(name)}: the expression fails for the row")
 
 
-def _is_deleted(mapping: ColumnMapping, channel: Snapshot | Feed) -> Column:
+def _is_deleted(
+    mapping: ColumnMapping,
+    source: Source,
+    channel: Snapshot | Feed,
+    dimension: Dimension,
+    to_cast: Mapping[str, _CastColumn],
+) -> Column:
+    """Return whether a row deletes: by the condition of its channel, or by the flag of a landing table as declared.
+
+    A flag that cannot be read does not delete: the row is bad.
+    """
+    flag = dimension.landing.hard_delete if dimension.landing else None
+    if flag is not None:
+        column = to_cast[flag]
+        result = _with_failures(flag, column.cast(source.timezone), mapping)
+        value = column.with_default(result.value)
+        is_true = value if column.data_type.ddl() == "boolean" else value.isNotNull()
+        return F.coalesce(is_true & ~result.is_bad, F.lit(False))
     text = channel.conditions.get("deletes")
     return F.coalesce(mapping.condition(DELETES, text), F.lit(False)) if text else F.lit(False)
 
@@ -587,8 +605,10 @@ def _scope_problems(channel: Snapshot | Feed, dimension: Dimension) -> list[Colu
     scope = F.col(DELIVERY)["scope"]
     is_outside = scope.isNotNull() & ~F.array_contains(scope, key_text(channel.scope))
     attributes = [name for name in channel.scope if name not in dimension.key_names]
-    if attributes:  # a row for which `deletes` is true provides none
-        is_outside = any_of([is_outside, *[col(name).isNull() for name in attributes]]) & ~F.col(_DELETED)
+    if attributes:
+        is_outside = any_of([is_outside, *[col(name).isNull() for name in attributes]])
+    if dimension.deletes_by_key(channel):  # in any scope; such a row provides no attribute
+        is_outside = is_outside & ~F.col(_DELETED)
     return [F.when(F.col(KEY_READABLE) & is_outside, F.lit(OUTSIDE_SCOPE))]
 
 
@@ -597,7 +617,7 @@ def _scope_problems(channel: Snapshot | Feed, dimension: Dimension) -> list[Colu
 
 def _row_text() -> Column:
     """Return the row as delivered, with its NULLs, for the quarantine."""
-    return F.make_valid_utf8(F.to_json(F.col(_DELIVERED), _WITH_NULLS))
+    return F.make_valid_utf8(F.to_json(F.col(_DELIVERED), _WITH_MICROSECONDS))
 
 
 def _change_record_columns(

@@ -20,7 +20,7 @@ def with_guarded_expressions(
     The cost is a second evaluation of each expression. So this is for deliveries in which one is known to fail.
     """
     texts = {name: text for name, (declared, _) in mapping.columns.items() if (text := declared.expression)}
-    texts |= {name: text for name, text in channel_conditions(channel).items() if name not in mapping.unmet}
+    texts |= channel_conditions(channel)
     guarded = {name: (f"_scd_value_{index}", f"_scd_fails_{index}") for index, name in enumerate(texts)}
     replaced = {name: mapping.is_replaced(name) for name in texts}
     is_read = {name: F.lit(True) if each is None else ~each for name, each in replaced.items()}

@@ -245,7 +245,7 @@ def compute_narrowed(
 
 def may_have_uncounted_rows(channel: Snapshot | Feed, dimension: Dimension) -> bool:
     """Return whether the declaration excludes rows of the channel, or lets rows of a snapshot count as absent."""
-    is_snapshot_with_deletes = isinstance(channel, Snapshot) and channel.deletes
+    is_snapshot_with_deletes = isinstance(channel, Snapshot) and dimension.has_deletes(channel)
     return bool(channel.rows or dimension.is_deduplicated or is_snapshot_with_deletes)
 
 

@@ -208,9 +208,13 @@ def _resolve_rechecks(
     is_recheck = F.col(ORIGIN) == "recheck"
     kind = F.when(F.col(ASSERTED_BEFORE), UPSERT).when(F.col("_recheck_retires"), DELETE).otherwise(NO_OP)
     resolved = {KIND: F.when(is_recheck, kind).otherwise(F.col(KIND))}
-    for name in attribute_types(dimension):
+    for name, data_type in attribute_types(dimension).items():
         provided = is_recheck & F.col(ASSERTED_BEFORE) & F.array_contains("_recheck_columns", name)
-        resolved[name] = F.when(provided, col(_before(name))).otherwise(col(name))
+        value = F.when(provided, col(_before(name))).otherwise(col(name))
+        if dimension.landing is not None:  # whose rows have NULL in a column that their delivery lacks
+            empty = F.struct(F.lit(None).cast(data_type.ddl()).alias("v"))
+            value = F.when(is_recheck & F.col(ASSERTED_BEFORE) & ~provided, empty).otherwise(value)
+        resolved[name] = value
     before = [_before(name) for name in attribute_types(dimension)]
     return state.withColumns(resolved).drop(*before, EXISTED_BEFORE, ASSERTED_BEFORE, *_RECHECK_COLUMNS)
 

@@ -49,7 +49,7 @@ def can_replace_records(batches: BatchChanges, in_effect: Sequence[Batch], dimen
     return (
         dimension.landing is not None
         and feed is not None
-        and feed.deletes is None
+        and not dimension.has_deletes(feed)
         and not batches.removed
         and all(batch.channel == feed.name and not batch.withdrawn for batch in (*batches.new, *in_effect))
         and are_newest(batches.new, in_effect)

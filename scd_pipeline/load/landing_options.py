@@ -8,7 +8,8 @@ from typing import Any
 
 from scd_pipeline.declaration import LandingTable, Source
 from scd_pipeline.declaration.frozen import as_tuple
-from scd_pipeline.declaration.mirror import Mirror
+from scd_pipeline.declaration.landing_table import column_types
+from scd_pipeline.declaration.mirror import MIRROR, Mirror
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -57,8 +58,9 @@ def _stored_options(warehouse: Warehouse, name: str) -> dict[str, Any]:
 
 def _is_stored(stored: Mapping[str, Any], option: str, value: Any) -> bool:
     """Return whether an option has the stored value; names of columns without types have the stored types."""
-    if option == "columns" and isinstance(value, Mapping):
-        return all(stored[option].get(name) == kind for name, kind in value.items())
+    if option == "columns":
+        types = {**stored["columns"], **{name: kind for key in _KEYS for name, kind in stored[key].items()}}
+        return value == MIRROR or column_types(value).items() <= types.items()
     if option in _KEYS and not isinstance(value, Mapping):
         return bool(tuple(stored[option]) == as_tuple(value))
     return bool(stored[option] == value)

@@ -57,6 +57,10 @@ SHAPES = {
         "disposition: merge\nprimary_key: id\nmerge_key: day\ndedup_sort: {lsn: asc}\nhard_delete: deleted",
         o.Table("merge", ("id",), ("day",), dedup_sort=("lsn", False), hard_delete="deleted"),
     ),
+    "merge key in the primary key": Shape(
+        "disposition: merge\nprimary_key: [id, day]\nmerge_key: day\ndedup_sort: {lsn: asc}\nhard_delete: deleted",
+        o.Table("merge", ("id", "day"), ("day",), dedup_sort=("lsn", False), hard_delete="deleted"),
+    ),
 }
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from scd_pipeline.declaration import parse_declarations
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load, plan
@@ -585,3 +586,96 @@ def test_the_retire_guard_counts_the_rows_that_a_delivery_without_keys_loses(ope
     results = plan(opened, COUNTRIES, deliveries("\n".join([header, *lines]))).results
     assert [each.code for each in results] == ["", "", "RETIRE_GUARD"]
     assert (results[2].details["omitted"], results[2].details["existing"]) == (10, 20)
+
+
+FLAGS = {
+    "a placeholder of NULL": (
+        "deleted: date",
+        'deleted: {null_values: "00000000", format: yyyyMMdd}',
+        "| delivery | id | v | deleted |\n| 2024-01-02 | 1 | b | '00000000' |\n| 2024-01-02 | 2 | b | '20240102' |",
+    ),
+    "another name": (
+        "deleted: boolean",
+        "deleted: [deleted, is_removed]",
+        "| delivery | id | v | is_removed |\n| 2024-01-02 | 1 | b | false |\n| 2024-01-02 | 2 | b | true |",
+    ),
+    "texts of a flag": (
+        "deleted: boolean",
+        "deleted: {true_values: J, false_values: N}",
+        "| delivery | id | v | deleted |\n| 2024-01-02 | 1 | b | N |\n| 2024-01-02 | 2 | b | J |",
+    ),
+}
+
+
+@rule("S38", "S26", "S30")
+@pytest.mark.parametrize("case", FLAGS)
+def test_a_flag_of_deletes_is_read_as_its_column_is_declared(opened: Warehouse, case: str) -> None:
+    flag, column, delivered = FLAGS[case]
+    (declared,) = parse_declarations(
+        "landing_table: raw\ndisposition: merge\nprimary_key: {id: int}\nhard_delete: deleted\n"
+        f"columns: {{v: string, {flag}}}\nsources: {{api: {{feed: {{}}, columns: {{{column}}}}}}}\n"
+    ).landing_tables
+    load_rows(opened, declared, "| delivery | id | v |\n| 2024-01-01 | 1 | a |\n| 2024-01-01 | 2 | a |")
+    load_rows(opened, declared, delivered)
+    assert_stored(opened, "| id | v |\n| 1 | b |")
+
+
+@rule("S38")
+def test_a_row_that_deletes_leaves_the_other_rows_of_a_merge_key_that_is_in_its_primary_key(opened: Warehouse) -> None:
+    """It belongs to no scope of the delivery, and an earlier delivery that is late changes nothing."""
+    declared = landing_table(
+        "disposition: merge\nprimary_key: {day: string, id: int}\nmerge_key: day\nhard_delete: deleted\n"
+        "columns: {v: string, deleted: boolean}"
+    )
+    load_rows(
+        opened,
+        declared,
+        """
+        | delivery   | day | id | v | deleted |
+        | 2024-01-01 | d1  | 1  | a | false   |
+        | 2024-01-01 | d1  | 2  | a | false   |
+        | 2024-01-01 | d2  | 3  | a | false   |
+        """,
+    )
+    load_rows(opened, declared, "| delivery | day | id | v | deleted |\n| 2024-01-03 | d1 | 1 | b | true |")
+    remaining = "| day | id | v |\n| d1 | 2 | a |\n| d2 | 3 | a |"
+    assert_stored(opened, remaining)
+    load_rows(
+        opened,
+        declared,
+        """
+        | delivery   | day | id | v | deleted |
+        | 2024-01-02 | d1  | 1  | c | false   |
+        | 2024-01-02 | d1  | 2  | a | false   |
+        """,
+    )
+    assert_stored(opened, remaining)
+
+
+@rule("S38")
+def test_a_late_delivery_with_another_column_leaves_what_the_next_one_left(opened: Warehouse) -> None:
+    """The next delivery repeated the rows, and lacks the column: it leaves NULL, in any order of arrival."""
+    (declared,) = parse_declarations(
+        "landing_table: raw\ndisposition: merge\nprimary_key: {id: int}\nmerge_key: {day: string}\n"
+        "columns: mirror\nsources: {api: {snapshot: {}}}\n"
+    ).landing_tables
+    load_rows(opened, declared, "| delivery | id | day | v |\n| 2024-01-01 | 1 | d1 | a |")
+    load_rows(opened, declared, "| delivery | id | day | v |\n| 2024-01-03 | 1 | d1 | a |")
+    load_rows(opened, declared, "| delivery | id | day | v | note |\n| 2024-01-02 | 1 | d1 | a | x |")
+    assert_stored(opened, "| id | day | v | note |\n| 1 | d1 | a | NULL |")
+
+
+@rule("S38", "S41")
+def test_control_totals_count_the_rows_that_dedup_sort_excludes(opened: Warehouse) -> None:
+    declared = landing_table(
+        "disposition: merge\nprimary_key: {id: int}\ndedup_sort: {n: desc}\ncolumns: {n: int, v: string}"
+    )
+    rows = (
+        "| delivery | id | n | v |\n| 2024-01-01 | 1 | 1 | a |\n| 2024-01-01 | 1 | 2 | b |\n| 2024-01-01 | 2 | 1 | c |"
+    )
+    (delivery,) = deliveries(rows)
+    rejected = load(opened, declared, [replace(delivery, totals={"rows": 2})]).results[0]
+    assert rejected.code == "CONTROL_TOTALS"
+    assert "3 rows delivered, and the control total is 2" in str(rejected)
+    load(opened, declared, [replace(delivery, totals={"rows": 3})]).raise_if_rejected()
+    assert_stored(opened, "| id | v |\n| 1 | b |\n| 2 | c |")

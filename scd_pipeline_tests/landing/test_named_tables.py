@@ -275,3 +275,16 @@ def test_rows_without_the_name_of_a_table_are_rejected(code: str) -> None:
     with pytest.raises(UsageError) as caught:
         NOT_DIVIDED[code]()
     assert caught.value.code == code
+
+
+@pytest.mark.slow(6)
+@rule("S38")
+@pytest.mark.parametrize("columns", [{"id": "bigint", "amount": "double"}, ["title"], "mirror"])
+def test_a_load_may_repeat_the_options_of_the_first_one(pipeline: Pipeline, columns: Any) -> None:
+    rows = [{"id": 1, "amount": 1.5, "title": "a"}]
+    options: dict[str, Any] = {"disposition": "merge", "primary_key": {"id": "bigint"}, "columns": columns}
+    pipeline.load("raw", rows, at="2024-01-01", **options)
+    pipeline.load("raw", [{**rows[0], "amount": 2.5}], at="2024-01-02", **options)
+    assert [row["amount"] for row in pipeline.current("raw").collect()] == [2.5]
+    with pytest.raises(UsageError, match="columns"):
+        pipeline.load("raw", rows, at="2024-01-03", **{**options, "columns": {"amount": "int"}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scd_pipeline.declaration import Dimension, LandingTable, Source, describe, parse_declarations
+from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.unit.test_yaml_faults import declaration_errors
 
@@ -47,3 +48,32 @@ def test_a_source_is_a_landing_table_and_not_its_name() -> None:
         lambda: Dimension("dim_issue", "id", {"name": 1}, Source("issues", landing_table="raw"))  # type: ignore[arg-type]
     )
     assert [(error.field, error.code) for error in errors] == [("sources.issues.landing_table", "INVALID_KIND")]
+
+
+@rule("S38", "S28")
+@pytest.mark.parametrize(
+    ("key", "columns"),
+    [
+        ("id", '{id: {expression: "upper(code)"}}'),
+        ("id", "{id: payload.id}"),
+        ("id", "{id: [code, old_code]}"),
+        ("whole_row", "{}"),
+    ],
+)
+def test_the_business_key_is_read_from_a_column_of_a_landing_table_that_removes_rows(key: str, columns: str) -> None:
+    text = """
+landing_table: raw
+disposition: {disposition}
+columns: [code, old_code, payload, name]
+sources: {{api: {{{channel}: {{}}}}}}
+---
+dimension: dim_x
+business_key: {key}
+attributes: {{name: 2}}
+sources: {{raw: {{landing_table: raw, columns: {columns}}}}}
+single_scd_type: true
+""".lstrip()
+    appended = text.format(disposition="append", channel="feed", key=key, columns=columns)
+    assert len(parse_declarations(appended).dimensions) == 1
+    with pytest.raises(DeclarationError, match="by which a row that it no longer has is found"):
+        parse_declarations(text.format(disposition="replace", channel="snapshot", key=key, columns=columns))

@@ -365,6 +365,27 @@ def _check_timed_tables(errors: ErrorCollector, draft: Dimension) -> None:
             errors.add("CONFLICTING_OPTIONS", field, problem, fix)
 
 
+def _check_landing_tables(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that the business key is read from columns of each landing table that removes rows.
+
+    The delete of a row that it removes has these columns, and no others.
+    """
+    for source in draft.sources:
+        table, field = source.landing_table, f"sources.{source.name}.landing_table"
+        if table is None or errors.has(field) or table.disposition == "append":
+            continue
+        for key in draft.business_key:
+            column = source.column(key.name)
+            is_column = len(column.from_) == 1 and "." not in column.from_[0] and not column.expression
+            if key.derived is not None or not is_column:
+                problem = (
+                    f"{key.name} of the business key is not read from one of its columns, by which a row that it no "
+                    "longer has is found"
+                )
+                fix = "declare a column of the landing table as the key, and compute others as attributes"
+                errors.add("CONFLICTING_OPTIONS", field, problem, fix)
+
+
 def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
     if not draft.business_key or errors.has("attributes"):  # the names cannot be resolved
         return
@@ -673,6 +694,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_scopes,
     check_control_totals,
     _check_timed_tables,
+    _check_landing_tables,
     _check_source_columns,
     _check_column_names,
     _check_change_types,
