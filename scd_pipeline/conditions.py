@@ -346,6 +346,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "restore the folded statements and give others a later time, or drop {table}: reads then apply the whole log "
         "to the declared base",
     ),
+    "FOLDED_BEFORE_LOAD": Condition(
+        "statements of {times} were folded before {dimension} has loaded them, and earlier folded statements are not "
+        "in the log any more, so that the changes at these times are unknown; expected a load before the fold",
+        "restore the removed statements, or drop {dimension} and its change log: its history then begins with the base "
+        "of the last fold",
+    ),
     "BASE_CHANGED_AFTER_FOLD": Condition(
         "the base has changed since its log was folded up to {until}; expected the same files or the same rows of a "
         "Delta table, or no base",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from scd_pipeline.declaration import Dimension, Source, TimedTable
@@ -10,12 +10,15 @@ from scd_pipeline.declaration.source import TIMED_FEED
 from scd_pipeline.declaration.times import to_datetime
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import SourceDataError
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.instants import from_micros
 from scd_pipeline.load.log import read_log
+from scd_pipeline.texts import first_names
 from scd_pipeline.timed.base import base_changed_at
 from scd_pipeline.timed.changes import changes_by_key
 from scd_pipeline.timed.expressions import find_column
+from scd_pipeline.timed.folded_base import folded
 from scd_pipeline.timed.read import TimedState, read_whole_state
 from scd_pipeline.timed.statements import Statement
 from scd_pipeline.timed.times import from_millis, to_millis
@@ -33,7 +36,8 @@ def timed_deliveries(warehouse: Warehouse, dimension: Dimension) -> list[Deliver
     are withdrawn, unless they were folded: these remain as they were loaded.
 
     Raises:
-        SourceDataError: A log or a base cannot be read.
+        SourceDataError: A log or a base cannot be read; or statements were folded before the dimension has loaded them,
+            and the folded base has replaced the declared one.
     """
     timed = [(source, source.timed_table) for source in dimension.sources if source.timed_table is not None]
     return [each for source, table in timed for each in _deliveries(warehouse, dimension, source, table)]
@@ -47,11 +51,33 @@ def _deliveries(warehouse: Warehouse, dimension: Dimension, source: Source, tabl
     loaded = {
         each.delivery: each.at for each in in_effect if (each.source, each.channel) == (source.name, TIMED_FEED.name)
     }
+    _require_loaded(dimension, table, state, loaded, start)
     folded_names = {name for name, time in loaded.items() if _is_folded(time, state)}
     deliveries = [each for each in _available(source, state, table, start, changed_at) if each.name not in folded_names]
     names = {*folded_names, *(each.name for each in deliveries)}
     removed = [name for name in loaded if name not in names]
     return [*deliveries, *(Delivery(source.name, name, TIMED_FEED.name, withdrawn=True) for name in removed)]
+
+
+def _require_loaded(
+    dimension: Dimension, table: TimedTable, state: TimedState, loaded: Mapping[str, datetime | None], start: int
+) -> None:
+    """Check that a dimension has loaded the statements that the folded base contains, without whose changes it is read.
+
+    Raises:
+        SourceDataError: The log has statements up to the fold that it has not loaded.
+    """
+    if state.fold is None or not loaded:
+        return
+    missed = {_name(each.millis, start) for each in folded(state.log, state.fold.until)}.difference(loaded)
+    if missed:
+        details = {"times": first_names(sorted(missed)), "dimension": dimension.name}
+        raise SourceDataError("FOLDED_BEFORE_LOAD", f"log of {table.name}", **details)
+
+
+def _name(millis: int, start: int) -> str:
+    """Return the name of the delivery of the changes at a time."""
+    return BASE if millis <= start else from_millis(millis)
 
 
 def _is_folded(time: datetime | None, state: TimedState) -> bool:
@@ -68,7 +94,7 @@ def _available(source: Source, state: TimedState, table: TimedTable, start: int,
         changed_at = max([changed_at, *(each.recorded_at for each in statements)])
         yield Delivery(
             source.name,
-            BASE if millis == start else from_millis(millis),
+            _name(millis, start),
             TIMED_FEED.name,
             at=from_micros(millis * 1000),
             revision=changed_at,

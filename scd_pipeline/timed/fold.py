@@ -8,7 +8,7 @@ from scd_pipeline.declaration.timed_table import TimedTable
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.timed.append import require_author
-from scd_pipeline.timed.folded_base import base_state
+from scd_pipeline.timed.folded_base import NO_BASE, base_state, is_retained
 from scd_pipeline.timed.read import read_state
 from scd_pipeline.timed.stored_rows import write_read
 from scd_pipeline.timed.times import from_millis, to_millis
@@ -46,7 +46,10 @@ def fold_log(warehouse: Warehouse, table: TimedTable, *, until: int, author: str
     state = read_state(warehouse, table)
     folded = [statement for statement in state.statements if statement.millis <= until]
     if folded:
-        base = declared_base if state.fold is None else state.fold.base
+        base = declared_base
+        if state.fold is not None:
+            # Without the earlier statements, the declared base and the log do not lead to the new base.
+            base = state.fold.base if is_retained(warehouse.spark, table, state.log, state.fold) else NO_BASE
         read = state.stored_read(until, base=base, at=at, author=author, reason=reason)
         write_read(warehouse.table(table.base_table), state, read, comment=_COMMENT, properties=_PROPERTIES)
     return len(folded)

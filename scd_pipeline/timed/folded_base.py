@@ -24,8 +24,8 @@ from scd_pipeline.errors import SourceDataError
 from scd_pipeline.timed.statements import Statement
 from scd_pipeline.timed.times import from_millis
 
-_NO_BASE = ""
-"""The state of a base that was removed."""
+NO_BASE = ""
+"""The state of a base that was removed, or that was not read because statements before the fold were."""
 _VERSION = "@"
 
 
@@ -76,7 +76,8 @@ def require_unchanged(spark: SparkSession, table: TimedTable, log: Sequence[Stat
 
 def is_retained(spark: SparkSession, table: TimedTable, log: Sequence[Statement], fold: StoredRead) -> bool:
     """Return whether the declared base and the folded statements still exist, which may be removed after a fold."""
-    return bool(folded(log, fold.until)) and base_state(spark, table.base) != _NO_BASE
+    has_base = fold.base != NO_BASE and base_state(spark, table.base) != NO_BASE
+    return has_base and bool(folded(log, fold.until))
 
 
 def folded(log: Sequence[Statement], until: int) -> list[Statement]:
@@ -105,15 +106,15 @@ def base_state(spark: SparkSession, base: Base) -> str:
         (row,) = files.agg(*[value.alias(half) for half, value in halves.items()]).collect()
     except Exception as error:
         if is_missing(error):
-            return _NO_BASE
+            return NO_BASE
         raise
-    return f"{hash_sum(row.asDict()):x}" if row[0] is not None else _NO_BASE
+    return f"{hash_sum(row.asDict()):x}" if row[0] is not None else NO_BASE
 
 
 def _has_changed(spark: SparkSession, base: Base, state: str) -> bool:
     """Return whether a base that exists has other rows than in an earlier state."""
-    current = base_state(spark, base)
-    if current in (_NO_BASE, state):
+    current = base_state(spark, base) if state != NO_BASE else NO_BASE
+    if current in (NO_BASE, state):
         return False
     table_id, _, version = state.partition(_VERSION)
     if base.format != "delta" or current.partition(_VERSION)[0] != table_id:

@@ -11,6 +11,7 @@ import pytest
 
 from scd_pipeline import Dimension, Pipeline, Source, TimedTable
 from scd_pipeline.deliveries.accept import pending_deliveries
+from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load.log import read_log
 from scd_pipeline.load.timed_deliveries import timed_deliveries
 from scd_pipeline_tests.semantics.specification import requirement
@@ -186,3 +187,25 @@ def test_a_row_without_a_business_key_is_quarantined_and_two_rows_of_one_are_rej
     base, later = planned.results
     assert (base.delivery, base.outcome, base.rows, base.bad_rows) == ("base", "accepted", 3, 1)
     assert (later.delivery, later.code) == ("2020-01-01", "TIMED_TABLE_KEY")
+
+
+@requirement("V25", "V27")
+@pytest.mark.slow(30)
+def test_a_history_keeps_what_was_folded_and_removed_before_another_fold(
+    people: Callable[..., TimedTable], spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """The second fold has only the statements since the first one: the declared base does not lead to it."""
+    table, pipeline = people(), Pipeline(warehouse, spark=spark)
+    person, whole = dimension(table), (tmp_path / "log").read_text(encoding="utf-8")
+    _, _, last = whole.partition("-- time=2024-01-01")
+    pipeline.load(person)
+    pipeline.fold_log(table, until="2023-06-01", author="Ada")
+    (tmp_path / "log").write_text(f"-- time=2024-01-01{last}", encoding="utf-8")
+    pipeline.fold_log(table, until="2024-06-01", author="Ada")
+    assert {each.outcome for each in pipeline.load(person).results} <= {"unchanged"}
+    assert_history(HISTORY, pipeline)
+    with (tmp_path / "log").open("a", encoding="utf-8") as log:
+        log.write("-- time=2025-01-01\nUPDATE people SET city = 'Bern' WHERE number = 5;\n")
+    pipeline.fold_log(table, until="2025-06-01", author="Ada")
+    with pytest.raises(SourceDataError, match="2025-01-01 were folded before dim_person has loaded them"):
+        pipeline.load(person)
