@@ -100,11 +100,13 @@ class ChangedVersions:
         stored: The rows of all stored versions; None if the dimension's table does not exist.
         changed: The computed rows that change, with their row action.
         actions: The row actions that occur.
+        closes_with_elements: Whether a closed version has other elements than before; otherwise it keeps them.
     """
 
     stored: DataFrame | None
     changed: DataFrame
     actions: frozenset[str]
+    closes_with_elements: bool = False
 
     def all_versions(self, dimension: Dimension) -> DataFrame:
         """Return the rows of all versions after the load, with the declared columns."""
@@ -182,7 +184,7 @@ def _rebuild(warehouse: Warehouse, child: StoredChild, rows: DataFrame, commit: 
 def _write_changes(
     warehouse: Warehouse, child: StoredChild, versions: ChangedVersions, commit: PipelineCommit, last: PipelineCommit
 ) -> PipelineCommit:
-    """Write the elements of the versions that change; a version that is only closed keeps its elements.
+    """Write the elements of the versions that change; versions that are only closed keep their elements.
 
     Returns:
         The last commit of the child table that belongs to `commit`.
@@ -191,12 +193,13 @@ def _write_changes(
     before = child.commit
     if before.number != last.applied(table.name).commit:
         before = roll_back(warehouse, last, table.name, table.key, run_id=commit.run_id)
-    rows = child_rows(versions.changed.where(~F.col(ACTION).isin(CLOSE, REMOVE)), table)
-    is_new = versions.actions <= {OPEN, CLOSE}
+    changed = versions.changed if versions.closes_with_elements else versions.changed.where(F.col(ACTION) != CLOSE)
+    rows = child_rows(changed.where(F.col(ACTION) != REMOVE), table)
+    is_new = versions.actions <= {OPEN, CLOSE} and not versions.closes_with_elements
     if is_new:
         rows = rows.withColumn(ACTION, F.lit(OPEN))
     else:
-        touched = versions.changed.where(F.col(ACTION) != CLOSE).select(col(key))
+        touched = changed.select(col(key))
         stored = warehouse.table(table.name).read(before.newest).join(touched, key, "left_semi")
         rows = row_differences(rows, stored.select(*[col(name) for name in rows.columns]), table.key)
     following = _following(before, commit)

@@ -9,12 +9,13 @@ from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import quote_name
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.expressions import array_where, col, null_safe_equal, to_comparable, values_differ
+from scd_pipeline.expressions import any_of, array_where, col, null_safe_equal, to_comparable, values_differ
 from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.history.schema import dimension_columns, dimension_schema
 
 ACTION = "_action"
 OPEN, CLOSE, OVERWRITE, REMOVE = "open", "close", "overwrite", "remove"
+CHANGES_ELEMENTS = "_changes_elements"
 ACTIONS = (OPEN, CLOSE, OVERWRITE, REMOVE)
 UNCHANGED = "unchanged"
 """What `compare_rows` returns for a row that does not differ."""
@@ -22,7 +23,7 @@ UNCHANGED = "unchanged"
 
 def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the rows that differ, with the action that each one needs; arguments and columns of `compare_rows`."""
-    return compare_rows(before, after, dimension).where(F.col(ACTION) != UNCHANGED)
+    return compare_rows(before, after, dimension).where(F.col(ACTION) != UNCHANGED).drop(CHANGES_ELEMENTS)
 
 
 def compare_rows(
@@ -37,7 +38,8 @@ def compare_rows(
         has_last_flag: Whether both have `_is_last` (`with_last_flag`), which is compared too.
 
     Returns:
-        `_action`, the dimension's columns, and `_is_last` if the rows have it:
+        `_action`, the dimension's columns, `_is_last` if the rows have it, and, if the dimension has child tables,
+        `_changes_elements`: whether an array of a child table differs. The actions are:
 
         - "open": a new key, with the new values;
         - "close": the version was current and no longer is, with the new values;
@@ -57,7 +59,10 @@ def compare_rows(
         .otherwise(UNCHANGED)
     )
     row = F.coalesce(F.col("_new"), F.col("_old"))
-    return pairs.select(action.alias(ACTION), row.alias("_row")).select(ACTION, "_row.*")
+    flags = [_changes_elements(dimension).alias(CHANGES_ELEMENTS)] if dimension.child_tables else []
+    return pairs.select(action.alias(ACTION), row.alias("_row"), *flags).select(
+        ACTION, "_row.*", *[CHANGES_ELEMENTS for _ in flags]
+    )
 
 
 def differing_pairs(before: DataFrame, after: DataFrame, dimension: Dimension, *, is_stale: Column) -> DataFrame:
@@ -103,6 +108,13 @@ def _pairs(
     old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"), *flags)
     new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
     return old.join(new, F.col("_old_key") == F.col("_new_key"), "full_outer")
+
+
+def _changes_elements(dimension: Dimension) -> Column:
+    """Return whether an array that has a child table differs between `_old` and `_new`."""
+    types = {name: parse_type(ddl) for name, ddl, _ in dimension_schema(dimension)}
+    arrays = sorted({path.partition(".")[0] for path in dimension.child_tables}.intersection(types))
+    return any_of([values_differ(F.col("_old")[name], F.col("_new")[name], types[name]) for name in arrays])
 
 
 def _is_closed(dimension: Dimension) -> Column:

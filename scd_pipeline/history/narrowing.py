@@ -31,6 +31,7 @@ from scd_pipeline.declaration import Dimension, ScdType
 from scd_pipeline.expressions import all_of, any_of, col, key_text, sum_of, to_comparable, values_differ
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
+from scd_pipeline.history.role_keys import is_inferred
 from scd_pipeline.history.snapshots import BatchChanges, are_newest
 
 IS_DELIVERED = "_is_delivered"
@@ -145,6 +146,8 @@ def current_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
     values = F.struct(*[col(name) for name in attribute_types(dimension)]).alias(_CURRENT)
     names = list(dimension.key_names)
     has_key = all_of([col(name).isNotNull() for name in names])  # `dropna` would omit NaN too
+    if dimension.has_windows:  # no source has asserted anything of an inferred member (S23)
+        has_key &= ~is_inferred(dimension)
     return rows.where(_exists(dimension) & has_key).select(*[col(name) for name in names], values)
 
 

@@ -211,11 +211,14 @@ def _has_no_entities(intake: IntakeResult) -> bool:
 def _has_one_record_per_entity(state: StoredState, intake: IntakeResult) -> bool:
     """Return whether one batch is loaded into an empty log, with one row for each entity, by its counts.
 
-    All its rows have the time of their delivery and no sequence, so that only rows of one entity are at one position.
+    All its rows have the time of their delivery and no sequence, so that only rows of one entity are at one position;
+    and they assert that their entities exist.
     """
     if state.batches or len(intake.accepted) != 1:
         return False
     (batch,) = intake.accepted
+    if batch.source != state.dimension.existence_source.name:
+        return False
     channel = state.dimension.source(batch.source).channel(batch.channel)
     has_one_position = channel.effective_at is None and channel.sequence is None
     return has_one_position and not batch.withdrawn and batch.entities == batch.rows

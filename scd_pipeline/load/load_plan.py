@@ -80,6 +80,7 @@ class LoadPlan:
         attribute_changes: The attributes that are new, renamed, wider, retired, or provided again.
         copies: The tables that the load copies first, because the dimension has them under its former name.
         children: The child tables of the dimension.
+        closes_with_elements: Whether a closed version has other elements of a child table than before.
         stored_versions: The rows of all stored versions, from which a child table is rebuilt; None if there are none.
         write: How the changed rows are written.
     """
@@ -110,6 +111,7 @@ class LoadPlan:
     attribute_changes: tuple[AttributeChange, ...] = ()
     copies: tuple[TableCopy, ...] = ()
     children: tuple[StoredChild, ...] = ()
+    closes_with_elements: bool = False
     stored_versions: DataFrame | None = None
     write: WritePlan = BY_KEY
 
@@ -319,6 +321,7 @@ def build_plan(
             *early_time_warnings(state.dimension, intake.decisions.accepted),
         ),
         children=_children(warehouse, loaded_dimension, state.commit),
+        closes_with_elements=actions.closes_with_elements,
         stored_versions=state.rows,
         write=_plan_write(fact_keys, state, intake, actions.counts) if fact_keys else BY_KEY,
     )

@@ -28,7 +28,16 @@ from scd_pipeline.frames import (
     union_all,
     with_broadcast,
 )
-from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, UNCHANGED, compare_rows
+from scd_pipeline.history.actions import (
+    ACTION,
+    ACTIONS,
+    CHANGES_ELEMENTS,
+    CLOSE,
+    OPEN,
+    REMOVE,
+    UNCHANGED,
+    compare_rows,
+)
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.existence import SnapshotKinds
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -67,6 +76,7 @@ class RowActions:
 
     `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact.
     `inferred` are the dimensions of the fact that get inferred members, with these.
+    `closes_with_elements` is whether a closed version has other elements of a child table than before.
     `audit` is what the audit gets (`plan_changes`); None if it is not planned.
     """
 
@@ -75,6 +85,7 @@ class RowActions:
     unknown_members: Mapping[str, int]
     audit: AuditChanges | None = None
     inferred: tuple[PinnedDimension, ...] = ()
+    closes_with_elements: bool = False
 
 
 def plan_row_actions(
@@ -117,7 +128,7 @@ def plan_row_actions(
             keyed = fact_keys.add_columns(after) if fact_keys else after
             before, keyed = with_last_flag(recomputed.before, dimension), with_last_flag(keyed, dimension)
             compared = compare_rows(before, keyed, dimension, has_last_flag=has_common_values(dimension))
-            counted = _count_actions(compared, key_columns)
+            counted = _count_actions(compared, key_columns, dimension)
     expected, actions = counted.rows.where(F.col(ACTION) != REMOVE), counted.rows.where(F.col(ACTION) != UNCHANGED)
     opened_count = counted.by_action.get(OPEN, 0)
     opened = with_broadcast(_versions(actions.where(F.col(ACTION) == OPEN), dimension), opened_count)
@@ -130,7 +141,9 @@ def plan_row_actions(
     if changes is not None and counts is not None:
         changes = replace(changes, counts=transition_counts(groups, dimension))
     inferred = tuple(each for each in fact_keys.pinned.values() if each.inferred) if fact_keys else ()
-    return RowActions(actions, counted.by_action, counted.unknown_members, changes, inferred)
+    return RowActions(
+        actions, counted.by_action, counted.unknown_members, changes, inferred, counted.closes_with_elements
+    )
 
 
 def _is_next_step(audit: PipelineCommit, state: StoredState, comparison: Comparison) -> bool:
@@ -199,12 +212,14 @@ class _RowCounts(NamedTuple):
     """Compared rows, computed, with the number of all and by action.
 
     `unknown_members` is the number of rows that the load writes with the key of the unknown member, by role.
+    `closes_with_elements` is whether a closed version has other elements of a child table than before.
     """
 
     rows: DataFrame
     total: int
     by_action: dict[str, int]
     unknown_members: dict[str, int]
+    closes_with_elements: bool = False
 
 
 def _only_opens(state: StoredState, comparison: Comparison, fact_keys: FactKeys | None) -> bool:
@@ -222,19 +237,23 @@ def _opened_rows(recomputed: _Recomputed, comparison: Comparison, dimension: Dim
     return _RowCounts(rows, opened, {OPEN: opened} if opened else {}, {})
 
 
-def _count_actions(compared: DataFrame, key_columns: Mapping[str, str]) -> _RowCounts:
+def _count_actions(compared: DataFrame, key_columns: Mapping[str, str], dimension: Dimension) -> _RowCounts:
     """Compute and count compared rows."""
     is_written = ~F.col(ACTION).isin(REMOVE, UNCHANGED)
     by_action = {action: F.count_if(F.col(ACTION) == action) for action in ACTIONS}
     unknown = {
         f"unknown {role}": F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()
     }
-    rows, counts = checkpoint_with_counts(compared, {_ROWS: F.count(F.lit(1)), **by_action, **unknown})
+    figures = {_ROWS: F.count(F.lit(1)), **by_action, **unknown}
+    if dimension.child_tables:
+        figures[CHANGES_ELEMENTS] = F.count_if((F.col(ACTION) == CLOSE) & F.col(CHANGES_ELEMENTS))
+    rows, counts = checkpoint_with_counts(compared, figures)
     return _RowCounts(
-        rows,
+        rows.drop(CHANGES_ELEMENTS) if dimension.child_tables else rows,
         counts[_ROWS],
         {action: counts[action] for action in ACTIONS if counts[action]},
         {role: counts[f"unknown {role}"] for role in key_columns},
+        bool(counts.get(CHANGES_ELEMENTS)),
     )
 
 

@@ -545,7 +545,8 @@ def commit_table(
     )
     actions = frozenset(action for action, count in load_plan.row_counts.items() if count)
     changed_rows = _with_broadcast(load_plan.changed_rows, load_plan)
-    versions = ChangedVersions(load_plan.stored_versions, changed_rows, actions)
+    closes_with_elements = load_plan.closes_with_elements
+    versions = ChangedVersions(load_plan.stored_versions, changed_rows, actions, closes_with_elements)
     commit = write_child_tables(warehouse, load_plan.dimension, load_plan.children, versions, commit, last)
     if load_plan.has_actions:
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")

@@ -230,6 +230,26 @@ def test_the_elements_follow_the_versions(loaded: Warehouse, monkeypatch: pytest
     assert_same_rows(expected, elements(loaded))
 
 
+CORRECTED = snapshot(
+    1, {"a": {"hello": ["ann", "bob"], "bye": []}, "b": {"hi": ["bob"]}, "c": {}, "d": None}, revision=1
+)
+
+
+@pytest.mark.rule("S40", "S34")
+def test_a_version_that_one_load_corrects_and_ends_has_the_corrected_elements(loaded: Warehouse) -> None:
+    result = ingest_and_apply(loaded, ISSUE, [CORRECTED, feed("one", "b", 2, {"now": ["kim"]})])
+    assert result.row_counts == {"open": 1, "close": 1}
+    expected = """
+    | at | text  | users   | from       | to         |
+    | 0  | hello | ann bob | 2024-01-01 | NULL       |
+    | 1  | bye   | ''      | 2024-01-01 | NULL       |
+    | 0  | hi    | bob     | 2024-01-01 | 2024-02-01 |
+    | 0  | now   | kim     | 2024-02-01 | NULL       |
+    """
+    assert_same_rows(expected, elements(loaded))
+    assert violations(loaded) == []
+
+
 @pytest.mark.slow
 @pytest.mark.rule("S40", "S15")
 def test_a_load_without_changed_elements_writes_nothing_to_the_child_tables(loaded: Warehouse) -> None:
@@ -445,3 +465,14 @@ def test_the_log_of_a_child_table_has_no_values_of_a_personal_attribute() -> Non
         "`issue_key`,`reactions_key`",
     ]
     assert "delta.dataSkippingStatsColumns" not in child_properties(child_tables(ISSUE)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.rule("S40")
+def test_only_a_query_of_a_lost_child_table_fails(loaded: Warehouse) -> None:
+    pipeline = Pipeline(loaded.path, spark=loaded.spark)
+    shutil.rmtree(Path(loaded.path) / CHILDREN[1])
+    assert pipeline.sql("SELECT * FROM dim_issue_current").count() == 4
+    assert pipeline.sql(f"SELECT * FROM {CHILDREN[0]}_current").count() == 3
+    with pytest.raises(HighWaterMarkError, match="CHILD_TABLE_LOST"):
+        pipeline.sql(f"SELECT * FROM {CHILDREN[1]}_current")

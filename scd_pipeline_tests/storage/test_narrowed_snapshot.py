@@ -25,7 +25,7 @@ HIGH, LOW = 2**62 + 1, -(2**62) - 3
 
 
 def state(spark: SparkSession, current: str = CURRENT) -> AppliedState:
-    rows = spark.sql(f"SELECT * FROM {current} AS t(id, name, current_flag)")
+    rows = spark.sql(f"SELECT *, 5L AS city_key, 1 AS version FROM {current} AS t(id, name, current_flag)")
     return AppliedState(rows, spark.range(0), (STORED,))
 
 
@@ -90,8 +90,18 @@ def test_an_empty_snapshot_of_an_empty_scope_is_read(spark: SparkSession) -> Non
 def test_an_entity_exists_although_its_key_is_nan(spark: SparkSession) -> None:
     dimension = Dimension("dim_city", {"id": "double"}, {"name": Attribute(2)}, Source("crm", snapshot=Snapshot()))
     values = "VALUES (double('NaN'), 'Bonn', true), (NULL, 'Kiel', true)"
-    rows = spark.sql(f"SELECT * FROM {values} AS t(id, name, current_flag)")
+    rows = spark.sql(f"SELECT *, 5L AS city_key, 1 AS version FROM {values} AS t(id, name, current_flag)")
     assert [str(row["id"]) for row in current_rows(rows, dimension).collect()] == ["nan"]
+
+
+@pytest.mark.rule("S23", "S14")
+def test_the_first_delivery_of_an_inferred_member_is_new_although_it_has_no_values(spark: SparkSession) -> None:
+    columns = "id, name, current_flag, city_key, version"
+    rows = spark.sql(f"SELECT * FROM VALUES ('x', NULL, true, 7L, 0), ('a', 'Bonn', true, 8L, 1) AS t({columns})")
+    delivered = "VALUES ('x', CAST(NULL AS STRING), 'upsert', 1, 0), ('a', 'Bonn', 'upsert', 2, 0)"
+    result = narrowed(spark, delivered, AppliedState(rows, spark.range(0), (STORED,)))
+    assert result is not None
+    assert [row["id"] for row in result.rows.collect()] == ["x"]
 
 
 @pytest.mark.parametrize(
