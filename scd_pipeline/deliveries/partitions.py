@@ -20,7 +20,7 @@ Dagster runs assets that are downstream of partitioned ones only by partition.
 def partition_key(delivery: Delivery, dimension: Dimension) -> str:
     """Return the partition key of a delivery: its name, qualified by its channel if the dimension has several."""
     has_several = sum(len(source.channels) for source in dimension.sources) > 1
-    return _qualified_name(delivery) if has_several else delivery.name
+    return qualified_name(delivery) if has_several else delivery.name
 
 
 def matching_partition_keys(partition: str, available: Collection[Delivery], dimension: Dimension) -> list[str]:
@@ -36,8 +36,9 @@ def matching_partition_keys(partition: str, available: Collection[Delivery], dim
 
 def delivery_names(delivery: Delivery) -> set[str]:
     """Return the names that identify a delivery: its own, and the one qualified by its channel."""
-    return {delivery.name, _qualified_name(delivery)}
+    return {delivery.name, qualified_name(delivery)}
 
 
-def _qualified_name(delivery: Delivery) -> str:
+def qualified_name(delivery: Delivery) -> str:
+    """Return the name of a delivery with its source and its channel."""
     return f"{delivery.source}.{delivery.channel}.{delivery.name}"

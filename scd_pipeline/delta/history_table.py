@@ -192,19 +192,31 @@ def recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: Pipelin
 
 
 def versions_query(warehouse: Warehouse, name: str, table_versions: Mapping[str, int]) -> str:
-    """Return the SQL of all versions in a dimension's two tables, each at its table version (`table_versions`)."""
-    names = list(warehouse.table(name).columns())
-    columns = ", ".join(map(quote_name, names))
-    queries = [
-        f"SELECT {columns} FROM {warehouse.table(each).identifier} VERSION AS OF {version}"
-        for each, version in table_versions.items()
-    ]
+    """Return the SQL of all versions in a dimension's two tables, each at its table version (`table_versions`).
+
+    One of them may lack columns that a load, perhaps one that was killed, has added to the other or renamed there.
+    """
+    types = warehouse.table(name).columns()
+    names, queries = list(types), []
+    for each, version in table_versions.items():
+        table = warehouse.table(each)
+        columns = ", ".join(_present_columns(types, table.read(version).columns))
+        queries.append(f"SELECT {columns} FROM {table.identifier} VERSION AS OF {version}")
     rows = f"({' UNION ALL '.join(queries)})"
     common = _common_values(stored_declaration(warehouse, name), names)
     if not common:
         return rows
     values = [f"{common.get(each, quote_name(each))} AS {quote_name(each)}" for each in names]
     return f"(SELECT {', '.join(values)} FROM {rows})"
+
+
+def _present_columns(types: Mapping[str, str], stored: Sequence[str]) -> list[str]:
+    """Return the SQL of the present columns over an earlier version of a table, as `with_altered_columns`."""
+    missing = [name for name in types if name not in stored]
+    former = dict(zip(missing, (name for name in stored if name not in types), strict=False))
+    values = {name: f"CAST(NULL AS {types[name]})" for name in missing}
+    values |= {name: quote_name(old) for name, old in former.items()}
+    return [f"{values[name]} AS {quote_name(name)}" if name in values else quote_name(name) for name in types]
 
 
 def table_versions(warehouse: Warehouse, commit: PipelineCommit, others: Sequence[str]) -> dict[str, int]:

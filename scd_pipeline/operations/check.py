@@ -27,14 +27,20 @@ from scd_pipeline.delta.data_files import missing_files_errors, missing_files_re
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import history_error, newest_versions
 from scd_pipeline.delta.repair_instructions import REBUILT_BY
-from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, FORMAT, as_stored, to_declared_columns
+from scd_pipeline.delta.schema import (
+    APPEND_ONLY_PROPERTY,
+    FORMAT,
+    as_stored,
+    to_declared_columns,
+    with_widened_columns,
+)
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DataFilesLost, HighWaterMarkError, LoadError
 from scd_pipeline.expressions import all_of, col, readable_key
-from scd_pipeline.frames import union_all
+from scd_pipeline.frames import column_types, union_all
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
@@ -313,7 +319,8 @@ def _check_audit(tables: _Tables, dimension: Dimension, rows: DataFrame) -> list
         return []
     dimension = as_stored(dimension, stored_declaration(warehouse, dimension.name))
     rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
-    differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
+    widened = with_widened_columns(rows, column_types(rows.schema), dimension)
+    differ = row_actions(to_declared_columns(widened, dimension), rebuilt, dimension)
     violating = differ.select(
         F.lit(AUDIT_REBUILDS_DIMENSION).alias(CHECK), readable_key(dimension.key_names).alias(KEY)
     )

@@ -37,6 +37,7 @@ from scd_pipeline.delta.schema import (
     foreign_table_error,
     require_same_declaration,
     with_stored_attributes,
+    with_widened_columns,
 )
 from scd_pipeline.delta.stored_declaration import StoredDeclaration, stored_declaration
 from scd_pipeline.delta.table import TableVersion
@@ -260,7 +261,8 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
     expected = checkpoint(_with_archived_flag(_expected_rows(warehouse, log), archive, log.dimension))
     pairs = []
     for name, condition in names.items():
-        rows = _stored_rows(existing[name].rows, log.dimension)
+        widened = with_widened_columns(existing[name].rows, existing[name].columns(), log.dimension)
+        rows = _stored_rows(widened, log.dimension)
         expected_rows = without_common_values(expected.where(condition).drop(_IS_ARCHIVED), log.dimension)
         if name == dimension.name:
             expected_rows = expected_rows.unionByName(_member_rows(warehouse, rows, expected, log.dimension))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from scd_pipeline.declaration import DeclaredTable
 from scd_pipeline.declaration.declared import as_dimension
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.partitions import matching_partition_keys, partition_key
+from scd_pipeline.deliveries.partitions import delivery_names, partition_key, qualified_name
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.history.batch import current_revisions
@@ -39,12 +39,13 @@ def withdrawal(warehouse: Warehouse, table: DeclaredTable, name: str, *, by: str
     dimension = as_dimension(table)
     stored = current_revisions(read_log(warehouse, dimension).batches())
     deliveries = [Delivery(source, delivery, channel=channel) for source, channel, delivery in stored]
-    by_key = {partition_key(delivery, dimension): delivery for delivery in deliveries}
-    matches = matching_partition_keys(name, deliveries, dimension)
+    # Also those of channels that the declaration does not have any more, whose partition keys may be equal.
+    matches = {qualified_name(delivery): delivery for delivery in deliveries if name in delivery_names(delivery)}
     if not matches:
-        near = nearest(name, by_key)
+        near = nearest(name, {partition_key(delivery, dimension) for delivery in deliveries})
         hint = f"did you mean {near}? " if near else ""
         raise UsageError("DELIVERY_NOT_LOADED", table.name, name=name, hint=hint, batches=table.name + BATCHES_SUFFIX)
     if len(matches) > 1:
-        raise UsageError("SEVERAL_DELIVERIES", table.name, name=name, names=" or ".join(matches))
-    return replace(by_key[matches[0]], withdrawn=True, actor=by, reason=reason)
+        raise UsageError("SEVERAL_DELIVERIES", table.name, name=name, names=" or ".join(sorted(matches)))
+    (delivery,) = matches.values()
+    return replace(delivery, withdrawn=True, actor=by, reason=reason)

@@ -17,7 +17,7 @@ from scd_pipeline.declaration.tables import (
     LOG_SUFFIX,
     table_names,
 )
-from scd_pipeline.delta.history_table import child_marks, table_versions, versions_query
+from scd_pipeline.delta.history_table import child_marks, history_error, table_versions, versions_query
 from scd_pipeline.delta.stored_declaration import stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
@@ -230,7 +230,8 @@ def _ready_views(
             table = queried_table(warehouse, name)
             if is_requested(name):
                 ready += _dimension_views(warehouse, table)
-                ready += _child_views(warehouse, table) if any(is_child_name(each, name) for each in names) else []
+                has_children = any(is_child_name(each, name) for each in names)
+                ready += _child_views(warehouse, table, query) if has_children else []
             with_windows += [table] if table.has_windows else []
     for left, right in combinations(with_windows, 2):
         if left.key_names == right.key_names and is_requested(left.name, right.name):
@@ -268,10 +269,17 @@ def _dimension_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
     ]
 
 
-def _child_views(warehouse: Warehouse, table: QueriedTable) -> list[View]:
-    """Return the views of all rows of each child table with the window of their version, and of the current ones."""
+def _child_views(warehouse: Warehouse, table: QueriedTable, query: str | None) -> list[View]:
+    """Return the views of all rows of each child table with the window of their version, and of the current ones.
+
+    Of a child table that was lost only a query that names it fails.
+    """
     commit = warehouse.table(table.name).last_commit_or_zero()
-    children = list(child_marks(commit))
+    marks = list(child_marks(commit))
+    named = _occurring(marks, query) if query is not None else []
+    children = named or [
+        name for name in marks if history_error(commit, warehouse.table(name).last_commit_or_zero()) is None
+    ]
     versions = table_versions(warehouse, commit, [*table.closed_tables, *children])
     is_current = table.is_current(warehouse.table(table.name).columns())
     return [

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +13,16 @@ import pandas as pd
 import pytest
 
 from scd_pipeline import Pipeline, queries
-from scd_pipeline.declaration import Begin, Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta import change_log
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import SetupError
-from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline.errors import SetupError, UsageError
+from scd_pipeline.load.run import ingest_and_apply, load
+from scd_pipeline.operations.check import check_table
+from scd_pipeline.operations.repair import repair
+from scd_pipeline.operations.withdrawals import withdrawal
+from scd_pipeline_tests.semantics.specification import rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -187,3 +195,140 @@ def test_only_declared_tables_of_a_remote_folder_are_listed(store: Warehouse) ->
     assert queries.register(remote, query="dim_plain_as_of") == ["dim_plain", "dim_plain_as_of"]
     now, then = (store.spark.sql(f"SELECT * FROM dim_plain_as_of({at})") for at in ("current_timestamp()", "NULL"))
     assert now.count() == then.count() == 1
+
+
+GUARDED = Dimension(
+    "dim_shop",
+    "id",
+    {"staff": Attribute(2, "int")},
+    Source("erp", Snapshot(), retire_guard=RetireGuard(0.25, at_least=2), bad_row_limit=0.1),
+)
+
+
+def shops(day: int, rows: Mapping[str, str], *, allow: Collection[str] = (), **more: Any) -> Delivery:
+    frame = [{"id": key, "staff": staff} for key, staff in rows.items()]
+    return Delivery("erp", f"2024-01-{day:02}", frame=frame, allow=frozenset(allow), **more)
+
+
+@rule("S27", "S26", "S34")
+def test_batches_have_the_rules_that_rejected_them_and_that_their_load_has_overridden(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    """A rule that is allowed without need is not one of them."""
+    store, every = Warehouse(spark, warehouse), ["bad_rows", "control_totals", "retire_guard", "withdrawn"]
+    ingest_and_apply(store, GUARDED, [shops(1, {"a": "1", "b": "2", "c": "3"}, allow=every)])
+    ingest_and_apply(store, GUARDED, [shops(2, {"a": "1"}, allow=every)])
+    ingest_and_apply(store, GUARDED, [shops(3, {"a": "1", "b": "x"}, allow=every)])
+    ingest_and_apply(store, GUARDED, [shops(3, {}, revision=1, withdrawn=True)])
+    ingest_and_apply(store, GUARDED, [shops(3, {"a": "1", "b": "x"}, revision=2, allow=every)])
+    rows = queries.batches(store, GUARDED).orderBy("delivery", "revision").collect()
+    assert [(row["delivery"], row["revision"], row["overridden"]) for row in rows] == [
+        ("2024-01-01", "0", []),
+        ("2024-01-02", "0", ["retire_guard"]),
+        ("2024-01-03", "0", ["bad_rows"]),
+        ("2024-01-03", "1", []),
+        ("2024-01-03", "2", ["bad_rows", "withdrawn"]),
+    ]
+
+
+@pytest.mark.slow
+@rule("S27")
+def test_a_log_without_overridden_rules_gets_them_with_the_next_batch(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Warehouse(spark, warehouse)
+    fields, info = change_log._INFO_FIELDS, change_log._info
+    with monkeypatch.context() as patch:
+        patch.setattr(change_log, "_INFO_FIELDS", fields.removesuffix(", overridden array<string>"))
+        patch.setattr(change_log, "_info", lambda batch: info(batch)[:-1])
+        ingest_and_apply(store, GUARDED, [shops(1, {"a": "1", "b": "2", "c": "3"})])
+    assert [row["overridden"] for row in queries.batches(store, GUARDED).collect()] == [[]]
+    ingest_and_apply(store, GUARDED, [shops(2, {"a": "1"}, allow=["retire_guard"])])
+    rows = queries.batches(store, GUARDED).orderBy("delivery").collect()
+    assert [row["overridden"] for row in rows] == [[], ["retire_guard"]]
+
+
+FOREVER = datetime(2100, 1, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.slow(8)
+@rule("S22", "S20")
+def test_a_row_hash_is_that_of_the_first_names_also_as_it_was_known(spark: SparkSession, warehouse: Path) -> None:
+    store, source = Warehouse(spark, warehouse), Source("crm", Snapshot())
+    declared = Dimension(
+        "dim_town", "id", {"city": 2}, source, column_names={"row_hash": "row_hash"}, single_scd_type=True
+    )
+    renamed = replace(declared, attributes=(Attribute(2, name="town", former_names=("city",)),))
+    ingest_and_apply(store, declared, [Delivery("crm", "2024-01-01", frame=[{"id": "1", "city": "Bonn"}])])
+    load(store, declared)
+    load(store, renamed, [Delivery("crm", "2024-01-02", frame=[{"id": "1", "town": "Bonn"}])])
+    hashes = [queries.as_of(store, renamed, FOREVER, known_at=time).collect() for time in (None, FOREVER)]
+    assert hashes[0][0]["row_hash"] == hashes[1][0]["row_hash"]
+
+
+@pytest.mark.slow(8)
+@rule("S22", "S36")
+def test_what_was_known_of_a_mirrored_dimension_needs_the_table_that_has_its_attributes(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    """Without them, the history would have one version of each entity."""
+    store = Warehouse(spark, warehouse)
+    mirrored = Dimension("dim_town", "id", "mirror", Source("crm", Snapshot()))
+    load(store, mirrored, [Delivery("crm", f"2024-01-0{day}", frame=[{"id": "1", "city": f"{day}"}]) for day in (1, 2)])
+    assert [row["city"] for row in queries.as_of(store, mirrored, FOREVER, known_at=FOREVER).collect()] == ["2"]
+    shutil.rmtree(warehouse / "dim_town")
+    with pytest.raises(SetupError, match="TABLE_NOT_LOADED"):
+        queries.as_of(store, mirrored, FOREVER, known_at=FOREVER)
+    load(store, mirrored)
+    assert [row["city"] for row in queries.as_of(store, mirrored, FOREVER, known_at=FOREVER).collect()] == ["2"]
+
+
+@rule("S34")
+def test_a_withdrawal_needs_the_channel_if_two_channels_have_a_delivery_of_its_name(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    """The declaration has only the second channel any more."""
+    store, row = Warehouse(spark, warehouse), {"id": "1", "city": "Bonn", "at": "2024-01-02"}
+    first = Dimension("dim_town", "id", {"city": 2}, Source("crm", Snapshot()), single_scd_type=True)
+    second = replace(first, sources=(Source("crm", feed=Feed(effective_at="at")),))
+    ingest_and_apply(store, first, [Delivery("crm", "2024-01-01", frame=[{"id": "1", "city": "Ulm"}])])
+    ingest_and_apply(store, second, [Delivery("crm", "2024-01-01", frame=[row])])
+    with pytest.raises(UsageError, match=r"crm\.feed\.2024-01-01 or crm\.snapshot\.2024-01-01"):
+        withdrawal(store, second, "2024-01-01", by="ann", reason="test")
+    delivery = withdrawal(store, second, "crm.feed.2024-01-01", by="ann", reason="test")
+    assert (delivery.channel, delivery.withdrawn) == ("feed", True)
+
+
+@pytest.mark.slow(8)
+@rule("S20")
+def test_a_table_is_checked_and_repaired_before_a_load_gives_its_structs_the_declared_fields(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    store, source = Warehouse(spark, warehouse), Source("crm", Snapshot())
+    narrow, wide = (
+        Dimension("dim_town", "id", {"address": Attribute(2, f"struct<{fields}>")}, source, single_scd_type=True)
+        for fields in ("town:string", "town:string,zip:string")
+    )
+    load(store, narrow, [Delivery("crm", "2024-01-01", frame=[{"id": "1", "address": {"town": "Bonn"}}])])
+    load(store, wide)
+    assert [str(result) for result in check_table(store, wide) if not result.passed] == []
+    repaired = repair(store, wide, actor="ann", reason="test", now=FOREVER, dry_run=True)
+    assert repaired.row_counts == {}
+
+
+@rule("S15", "S30")
+def test_a_first_load_by_a_source_that_does_not_decide_existence_opens_no_version(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    sources = (
+        Source("crm", Snapshot(), existence=True, attributes=("city",)),
+        Source("erp", Snapshot(), attributes=("phone",)),
+    )
+    declared = Dimension("dim_town", "id", {"city": 2, "phone": 2}, sources, single_scd_type=True)
+    store = Warehouse(spark, warehouse)
+    result = load(store, declared, [Delivery("erp", "2024-01-01", frame=[{"id": "1", "phone": "5"}])])
+    assert (result.row_counts, result.audit.counts_by_delivery if result.audit else {}) == ({}, {})
+    assert queries.history(store, declared).count() == 0
+    result = load(store, declared, [Delivery("crm", "2024-01-02", frame=[{"id": "1", "city": "Bonn"}])])
+    assert result.row_counts == {"open": 1}
+    assert [row["phone"] for row in queries.current(store, declared).collect()] == ["5"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import queries
+from scd_pipeline import Pipeline, queries
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.table import Table
@@ -219,6 +219,8 @@ def test_common_columns_are_renamed_and_added(
             rows = queries.history(opened, dimension).toArrow().to_pylist()
             makers = sorted(row.get("maker") or row.get("producer") for row in rows)
             assert makers == ["Bally", "Bally", "IGT"]
+        view = Pipeline(opened.path, spark=opened.spark).sql("SELECT * FROM dim_machine_versions").toArrow().to_pylist()
+        assert sorted(row.get("maker") or row.get("producer") for row in view) == ["Bally", "Bally", "IGT"]
     load(opened, renamed, [delivery]).raise_if_rejected()
     rows = queries.history(opened, renamed).select("machine_id", "producer", "seller", "previous_seller", "colour")
     assert_same_rows(
