@@ -97,7 +97,8 @@ def load(
 ) -> ExitCode:
     """Load new deliveries into dimensions and facts.
 
-    TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are loaded.
+    TABLE is a dimension, a fact or a landing table, or a file or folder of declarations. Without it, all declared
+    tables are loaded.
     """
     from scd_pipeline.load.deadline import Deadline
     from scd_pipeline.load.retry import Retry
@@ -111,10 +112,13 @@ def load(
     retry = Retry() if attempts is None else Retry(attempts)
     deadline = None if time_limit is None else Deadline(time.monotonic() + time_limit, time.monotonic)
     with settings.open(quick=False) as warehouse:
-        selected = _select_deliveries(declared, warehouse, names, allow, settings.environment.variables)
+        variables = settings.environment.variables
+        selected = _select_deliveries(declared, warehouse, names, allow, variables)
         for step, (item, available) in enumerate(selected, start=1):
             if _reads_landing_table(item):  # which this command may have loaded
-                available = _select_deliveries([item], warehouse, names, allow, settings.environment.variables)[0][1]
+                ((_, available),) = _select_deliveries([item], warehouse, names, allow, variables, requires_names=False)
+                if names and not available.deliveries:
+                    continue
             deliveries = available.deliveries
             with progress(f"loading {item.name}", step, len(selected)) as task:
                 task(f"{item.name}: {pluralize(len(deliveries), 'delivery')}")
@@ -204,8 +208,8 @@ def plan(
 ) -> ExitCode:
     """Show what a load would do, and write nothing.
 
-    TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are planned. A
-    fact gets the surrogate keys that the loads of the planned dimensions would give.
+    TABLE is a dimension, a fact or a landing table, or a file or folder of declarations. Without it, all declared
+    tables are planned. A fact gets the surrogate keys that the loads of the planned dimensions would give.
     """
     from scd_pipeline.load.run import plan as plan_load
 
@@ -281,11 +285,13 @@ def _select_deliveries(
     names: Sequence[str],
     allow: Sequence[str],
     variables: Mapping[str, str],
+    *,
+    requires_names: bool = True,
 ) -> list[tuple[DeclaredTable, Discovery]]:
-    """Return the declared tables, each with its deliveries; if deliveries are named, only the tables that have any.
+    """Return the declared tables, each with its deliveries; if deliveries are named, only the tables that may have any.
 
     Raises:
-        UsageError: No table has a delivery of one of the names.
+        UsageError: No table has a delivery of one of the names, and `requires_names`.
     """
     from scd_pipeline.deliveries.discovery import select_by_table
     from scd_pipeline.load.source_deliveries import other_deliveries
@@ -293,8 +299,14 @@ def _select_deliveries(
     row_dimensions = [as_dimension(item) for item in declared]
     now = datetime.now(timezone.utc)
     others = partial(other_deliveries, warehouse, variables=variables, now=now)
-    available = select_by_table(row_dimensions, warehouse.spark, names=names, allow=allow, others=others)
-    return [(item, each) for item, each in zip(declared, available, strict=True) if each.deliveries or not names]
+    available = select_by_table(
+        row_dimensions, warehouse.spark, names=names, allow=allow, others=others, requires_names=requires_names
+    )
+    return [
+        (item, each)
+        for item, each in zip(declared, available, strict=True)
+        if each.deliveries or not names or _reads_landing_table(item)
+    ]
 
 
 @click.command()

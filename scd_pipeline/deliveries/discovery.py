@@ -96,6 +96,7 @@ def select_by_table(
     names: Collection[str] = (),
     allow: Collection[str] = (),
     others: Others = _no_others,
+    requires_names: bool = True,
 ) -> list[Discovery]:
     """Return the available deliveries of each dimension.
 
@@ -109,6 +110,7 @@ def select_by_table(
             deliveries of that name in every channel.
         allow: The rules that the deliveries override.
         others: Returns the deliveries of a dimension that are not at paths.
+        requires_names: Whether one of the dimensions must have each name.
 
     Raises:
         UsageError: DELIVERY_NOT_FOUND if none of the dimensions has a delivery of one of the names.
@@ -121,7 +123,7 @@ def select_by_table(
     used = {delivery.path for discovery in available for delivery in discovery.deliveries}
     available = [replace(each, near_matches=without_used(each.near_matches, used)) for each in available]
     existing = {name for each in available for delivery in each.deliveries for name in delivery_names(delivery)}
-    if unknown := sorted(set(names) - existing):
+    if requires_names and (unknown := sorted(set(names) - existing)):
         raise _not_found(unknown, existing, dimensions, available)
     return [
         Discovery(

@@ -61,6 +61,32 @@ raw_issues  data_files_exist                 passed           0
 """
 
 
+OTHER = (
+    "---\ndimension: dim_user\nbusiness_key: id\nattributes: {name: 1}\nsources: {hr: {snapshot: 'users_{date}.csv'}}\n"
+)
+
+
+@pytest.mark.slow(20)
+@rule("S38")
+def test_named_deliveries_are_loaded_into_the_tables_that_have_them(
+    remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The dimension gets those of its landing table, which the same command has loaded."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
+    monkeypatch.setenv("SCD_REMOTE", remote)
+    monkeypatch.setenv("SCD_DECLARATIONS", str(tmp_path))
+    (tmp_path / "issues.yaml").write_text(DECLARATIONS + OTHER, encoding="utf-8")
+    (tmp_path / "issues_2024-01-01.csv").write_text("id,state\n1,open\n", encoding="utf-8")
+    (tmp_path / "issues_2024-02-01.csv").write_text("id,state\n1,closed\n", encoding="utf-8")
+    (tmp_path / "users_2024-03-01.csv").write_text("id,name\n1,Ann\n", encoding="utf-8")
+    assert cli.main(["load", "--delivery", "2024-01-01", "--delivery", "2024-03-01"]) == 0
+    printed = capsys.readouterr().out
+    for summary in ("raw_issues: deliveries: 1", "dim_issue: deliveries: 1", "dim_user: deliveries: 1"):
+        assert summary in printed
+    assert cli.main(["load", "--delivery", "2024-05-01"]) == 2
+
+
 @pytest.mark.slow(20)
 @rule("S38")
 def test_commands_show_the_deliveries_and_the_state_of_both_tables(
