@@ -21,7 +21,7 @@ from scd_pipeline_tests.docs.blocks import Block, blocks
 INHERITED = ("SCD_HOME", "SCD_SERVER")
 """Variables of this package that a page's commands get from the test's environment."""
 
-NOT_RUN = ("make", "pip")
+NOT_RUN = ("make", "pip", "mkdir", "cd")
 NOT_RUN_NOTE = "not run"
 """The note of a block whose commands do not end by themselves, such as `scd dev`."""
 

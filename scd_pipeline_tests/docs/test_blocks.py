@@ -29,7 +29,7 @@ EXECUTED_ELSEWHERE = {
     "runbooks.md": "docs/test_pages.py",
     "timed-tables.md": "timed/test_example.py",
 }
-OTHER_PROGRAMS = {"dg", "export", "pip"}
+OTHER_PROGRAMS = {"cd", "dg", "export", "mkdir", "pip"}
 
 CUSTOMER = (
     "dimension: dim_customer\nbusiness_key: customer_id\nattributes: {city: 2}\n"

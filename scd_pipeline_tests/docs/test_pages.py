@@ -31,6 +31,7 @@ RUN = (
     pytest.param("how-to/child-tables.md", marks=pytest.mark.slow),
     pytest.param("how-to/landing-tables.md", marks=pytest.mark.slow(40)),
     pytest.param("how-to/facts.md", marks=pytest.mark.slow(40)),
+    pytest.param("how-to/audit-questions.md", marks=pytest.mark.slow(40)),
     pytest.param("coming-from/dbt.md", marks=pytest.mark.slow),
     pytest.param("coming-from/databricks.md", marks=pytest.mark.slow),
     pytest.param("how-to/bad-rows.md", marks=pytest.mark.slow(55)),

@@ -89,7 +89,8 @@ RULES: dict[str, Rule] = {
         "Business time",
         """
         A change is true from the time in its row, if the channel declares such a column (`effective_at`), otherwise
-        from the time of its delivery. A delivery that has neither is rejected. The clock is never used.
+        from the time of its delivery. A delivery that has neither is rejected. The clock is not used: only a snapshot
+        that a load reads from a database, and that has no other time, has the time at which it was read.
 
         A snapshot can have row times (`effective_at`) in addition to its own time. It asserts values at the row times,
         and at its own time which entities are present and which are absent. An entity that is present, but was deleted
@@ -398,7 +399,8 @@ RULES: dict[str, Rule] = {
             "texts and hashes of stored values, and is an error.",
             "One `_` stands for several such characters in a row, and none for those at the beginning and at the end. "
             "Key columns, measures, options of a channel and expressions find columns in the same way, and so do the "
-            "fields of a struct. If several columns of a delivery have one such name, none of them is found by it.",
+            "fields of a struct, except in JSON, where they have the declared names. If several columns of a delivery "
+            "have one such name, none of them is found by it.",
             "A feed with `updates: partial` may lack the column of any attribute, which is then not provided.",
             "A delivered column with the name of one that readers add, such as `_scd_line` or `_metadata`, is "
             "undeclared. If the declaration reads it, the delivery is rejected with its name.",
@@ -656,7 +658,8 @@ RULES: dict[str, Rule] = {
         """
         The retire guard counts the entities in the snapshot's scope whose existence the source had asserted, as of the
         snapshot's time. A snapshot that would retire more than the declared share of them (`retire_guard`) is rejected
-        before anything is written, and the error says how to override the guard. A declared share applies to any
+        before anything is written, and the error says how to override the guard. The batch then records that a load has
+        overridden it. A declared share applies to any
         number of entities, or from `at_least` entities on if that is declared too. The default is a quarter, from 20
         entities on. A run of many batches processes them in order of position, skips a rejected batch, loads the
         others, and reports the rejected one. A snapshot with a row whose key cannot be read retires no entities,
@@ -784,6 +787,10 @@ RULES: dict[str, Rule] = {
             "does not apply if rows delete by their merge key, unless the source declares `retire_guard`.",
             "Without a primary key, a row is identified by its values and its number among equal rows of its delivery. "
             "A bad row is quarantined and leaves no stored row in place.",
+            "The value of `hard_delete` is read as `columns` of the source declares it, for example NULL for a text of "
+            "`null_values`.",
+            "A dimension that reads a landing table which removes rows has a business key of its columns, without "
+            "expressions.",
             "Of the rows that `dedup_sort` excludes, the result of the load has the number.",
             "A column that a delivery lacks rejects it, unless `missing: null` is declared; a row that deletes needs "
             "no other columns in JSON. With `columns: mirror` the column is NULL in the rows of that delivery.",
