@@ -210,6 +210,7 @@ def shops(day: int, rows: Mapping[str, str], *, allow: Collection[str] = (), **m
     return Delivery("erp", f"2024-01-{day:02}", frame=frame, allow=frozenset(allow), **more)
 
 
+@pytest.mark.slow(13)
 @rule("S27", "S26", "S34")
 def test_batches_have_the_rules_that_rejected_them_and_that_their_load_has_overridden(
     spark: SparkSession, warehouse: Path
@@ -316,6 +317,7 @@ def test_a_table_is_checked_and_repaired_before_a_load_gives_its_structs_the_dec
     assert repaired.row_counts == {}
 
 
+@pytest.mark.slow(7)
 @rule("S15", "S30")
 def test_a_first_load_by_a_source_that_does_not_decide_existence_opens_no_version(
     spark: SparkSession, warehouse: Path

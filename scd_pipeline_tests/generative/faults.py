@@ -219,7 +219,7 @@ _SNAPSHOTS = (
         "machine pass",
         _in(
             "batch_summary._totals",
-            replaced(call("col", "KEY_READABLE").inside(call("collect_set")), "is_good"),
+            replaced(call("col", "KEY_READABLE").inside(operand("is_counted")), "_is_good()"),
         ),
     ),
     _fault(
@@ -357,7 +357,7 @@ _SNAPSHOTS = (
         "retire_guard_ignores_its_override",
         "S27",
         "customer pass, country pass, store pass",
-        _in("intake.IntakeResult._retire_guard", dropped(operand("retire_guard"))),
+        _in("intake.IntakeResult.rejected_by_retire_guard", dropped(operand("_RETIRE_GUARD"))),
     ),
     _fault(
         "retire_guard_from_the_latest_snapshot",
@@ -949,7 +949,10 @@ _FACTS = (
         "control_totals_ignore_their_override",
         "S41",
         "sale pass",
-        _in("control_totals.control_rejection", dropped(operand("control_totals"))),
+        _in(
+            "intake._rejection",
+            replaced(attribute("allow"), '(_ - {"control_totals"})'),
+        ),
     ),
     _fault(
         "control_totals_count_good_rows_only",
@@ -984,7 +987,7 @@ _FACTS = (
         "command_withdraws_another_delivery",
         "S34",
         "sale halves, purchase halves",
-        _in("withdrawals.withdrawal", replaced(argument("replace"), "next(iter(by_key.values()))")),
+        _in("withdrawals.withdrawal", replaced(argument("replace"), "deliveries[0]")),
     ),
     _fault(
         "inferred_member_is_not_replaced",

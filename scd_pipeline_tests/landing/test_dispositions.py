@@ -620,6 +620,7 @@ def test_a_flag_of_deletes_is_read_as_its_column_is_declared(opened: Warehouse, 
     assert_stored(opened, "| id | v |\n| 1 | b |")
 
 
+@pytest.mark.slow(12)
 @rule("S38")
 def test_a_row_that_deletes_leaves_the_other_rows_of_a_merge_key_that_is_in_its_primary_key(opened: Warehouse) -> None:
     """It belongs to no scope of the delivery, and an earlier delivery that is late changes nothing."""
@@ -652,6 +653,7 @@ def test_a_row_that_deletes_leaves_the_other_rows_of_a_merge_key_that_is_in_its_
     assert_stored(opened, remaining)
 
 
+@pytest.mark.slow(10)
 @rule("S38")
 def test_a_late_delivery_with_another_column_leaves_what_the_next_one_left(opened: Warehouse) -> None:
     """The next delivery repeated the rows, and lacks the column: it leaves NULL, in any order of arrival."""
@@ -665,6 +667,7 @@ def test_a_late_delivery_with_another_column_leaves_what_the_next_one_left(opene
     assert_stored(opened, "| id | day | v | note |\n| 1 | d1 | a | NULL |")
 
 
+@pytest.mark.slow(7)
 @rule("S38", "S41")
 def test_control_totals_count_the_rows_that_dedup_sort_excludes(opened: Warehouse) -> None:
     declared = landing_table(

@@ -235,6 +235,7 @@ CORRECTED = snapshot(
 )
 
 
+@pytest.mark.slow(12)
 @pytest.mark.rule("S40", "S34")
 def test_a_version_that_one_load_corrects_and_ends_has_the_corrected_elements(loaded: Warehouse) -> None:
     result = ingest_and_apply(loaded, ISSUE, [CORRECTED, feed("one", "b", 2, {"now": ["kim"]})])
