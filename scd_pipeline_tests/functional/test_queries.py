@@ -284,6 +284,7 @@ def test_what_was_known_of_a_mirrored_dimension_needs_the_table_that_has_its_att
     assert [row["city"] for row in queries.as_of(store, mirrored, FOREVER, known_at=FOREVER).collect()] == ["2"]
 
 
+@pytest.mark.slow(6)
 @rule("S34")
 def test_a_withdrawal_needs_the_channel_if_two_channels_have_a_delivery_of_its_name(
     spark: SparkSession, warehouse: Path

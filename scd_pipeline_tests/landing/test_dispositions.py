@@ -607,6 +607,7 @@ FLAGS = {
 }
 
 
+@pytest.mark.slow(6)
 @rule("S38", "S26", "S30")
 @pytest.mark.parametrize("case", FLAGS)
 def test_a_flag_of_deletes_is_read_as_its_column_is_declared(opened: Warehouse, case: str) -> None:
