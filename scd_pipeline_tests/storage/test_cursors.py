@@ -286,9 +286,9 @@ def test_rows_that_differ_by_microseconds_are_other_rows(spark: SparkSession) ->
     text = "VALUES ('2024-05-01', 'x', '2024-05-01 10:00:00.000100'), ('2024-05-01', 'x', '2024-05-01 10:00:00.000900')"
     rows = spark.sql(f"SELECT {columns} FROM {text} AS t(day, name, at)").orderBy("at")
     feed = Feed(cursor="day", start="2024-01-01", effective_at="at")
-    first = new_rows(rows.limit(1), feed, CursorState("2024-01-01"))
+    first = new_rows(rows.where("at > '2024-05-01 10:00:00.0005'"), feed, CursorState("2024-01-01"))
     assert first is not None
     second = new_rows(rows, feed, first[1])
     assert second is not None
-    assert [row["at"].microsecond for row in second[0].collect()] == [900]
+    assert [row["at"].microsecond for row in second[0].collect()] == [100]
     assert new_rows(rows, feed, second[1]) is None
