@@ -72,7 +72,11 @@ class IntakeResult:
     @property
     def accepted(self) -> tuple[Batch, ...]:
         """The accepted batches."""
-        return tuple(self._with_counts(self._with_overridden(delivery)) for delivery in self.decisions.accepted)
+        accepted = self.decisions.accepted
+        has_overrides = any(delivery.delivery.allow for delivery in accepted)
+        current = current_revisions(list(self.stored)) if has_overrides else {}
+        overridden = (self._with_overridden(each, current.get(each.batch.delivery_key)) for each in accepted)
+        return tuple(self._with_counts(batch) for batch in overridden)
 
     @property
     def removed(self) -> tuple[Batch, ...]:
@@ -180,8 +184,13 @@ class IntakeResult:
             limit=f"{guard.share:.0%}",
         )
 
-    def _with_overridden(self, delivery: PendingDelivery) -> Batch:
-        """Return the batch of a delivery with the rules that reject it, and that its load overrides."""
+    def _with_overridden(self, delivery: PendingDelivery, current: Batch | None) -> Batch:
+        """Return the batch of a delivery with the rules that reject it, and that its load overrides.
+
+        Args:
+            delivery: The delivery.
+            current: Its current revision in the change log.
+        """
         batch, allowed = delivery.batch, delivery.delivery.allow
         if not allowed:
             return batch
@@ -189,7 +198,6 @@ class IntakeResult:
         if _retires(batch):
             rejections[_RETIRE_GUARD] = self._retire_guard(delivery)
         rules = {rule for rule, rejection in rejections.items() if rejection is not None}
-        current = current_revisions(list(self.stored)).get(batch.delivery_key)
         if current is not None and restores(delivery, current):
             rules.add("withdrawn")
         return replace(batch, overridden=tuple(sorted(rules & allowed)))

@@ -33,6 +33,7 @@ from scd_pipeline.delta.schema import (
     FORMAT,
     declared_properties,
     has_properties,
+    names_before,
     statistics_properties,
     with_altered_columns,
 )
@@ -212,11 +213,12 @@ def versions_query(warehouse: Warehouse, name: str, table_versions: Mapping[str,
 
 def _present_columns(types: Mapping[str, str], stored: Sequence[str]) -> list[str]:
     """Return the SQL of the present columns over an earlier version of a table, as `with_altered_columns`."""
-    missing = [name for name in types if name not in stored]
-    former = dict(zip(missing, (name for name in stored if name not in types), strict=False))
-    values = {name: f"CAST(NULL AS {types[name]})" for name in missing}
-    values |= {name: quote_name(old) for name, old in former.items()}
-    return [f"{values[name]} AS {quote_name(name)}" if name in values else quote_name(name) for name in types]
+    values = {
+        name: f"CAST(NULL AS {types[name]})" if old is None else quote_name(old)
+        for name, old in names_before(types, stored).items()
+    }
+    # Spark cannot optimize some queries in which a column has an alias that is its name.
+    return [value if value == quote_name(name) else f"{value} AS {quote_name(name)}" for name, value in values.items()]
 
 
 def table_versions(warehouse: Warehouse, commit: PipelineCommit, others: Sequence[str]) -> dict[str, int]:

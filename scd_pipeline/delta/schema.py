@@ -29,7 +29,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import col, widened, with_columns, without_blanks
-from scd_pipeline.frames import column_types, type_text
+from scd_pipeline.frames import column_types
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.texts import pluralize
@@ -669,11 +669,16 @@ def with_altered_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
 
     Columns are only added, renamed or widened. A column under a former name has its values, and an added one is NULL.
     """
-    types = {field.name: field.dataType for field in others.schema.fields}
-    stored = column_types(rows.schema)
-    missing = [name for name in types if name not in stored]
-    names = {name: name for name in types if name in stored}
-    names |= dict(zip(missing, (name for name in stored if name not in types), strict=False))
-    values = {name: F.lit(None).cast(types[name]) for name in missing}
-    values |= {name: altered_column(old, stored, type_text(types[name])) for name, old in names.items()}
-    return rows.select(*[values[name].alias(name) for name in types])
+    types, stored = column_types(others.schema), column_types(rows.schema)
+    names = names_before(types, stored)
+    return rows.select(*[altered_column(names[name], stored, ddl).alias(name) for name, ddl in types.items()])
+
+
+def names_before(names: Collection[str], stored: Collection[str]) -> dict[str, str | None]:
+    """Return the name that each column had before a table was altered; None for a column that was added.
+
+    Columns are only added or renamed, and renamed ones keep their order.
+    """
+    missing = [name for name in names if name not in stored]
+    former = dict(zip(missing, (name for name in stored if name not in names), strict=False))
+    return {name: name if name in stored else former.get(name) for name in names}

@@ -39,7 +39,7 @@ def withdrawal(warehouse: Warehouse, table: DeclaredTable, name: str, *, by: str
     dimension = as_dimension(table)
     stored = current_revisions(read_log(warehouse, dimension).batches())
     deliveries = [Delivery(source, delivery, channel=channel) for source, channel, delivery in stored]
-    # Also those of channels that the declaration does not have any more, whose partition keys may be equal.
+    # By channel: the declaration may no longer have one of them, and the partition keys are then equal.
     matches = {qualified_name(delivery): delivery for delivery in deliveries if name in delivery_names(delivery)}
     if not matches:
         near = nearest(name, {partition_key(delivery, dimension) for delivery in deliveries})

@@ -92,7 +92,7 @@ def as_of(
     table = queried_table(warehouse, dimension)
     if known_at is not None:
         declared = _as_stored(warehouse, _declaration(dimension))
-        rows = to_stored_columns(rows_known_at(warehouse, declared, known_at), declared)
+        rows = to_stored_columns(_rows_known_at(warehouse, declared, known_at), declared)
     else:
         rows = _all_versions(warehouse, table.name, table.closed_suffix)
     return _versions(rows, table, table.exists_at(rows.columns, f"TIMESTAMP_MICROS({to_micros(time)})"))
@@ -109,11 +109,13 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
         SetupError: The audit does not exist.
         UsageError: `dimension` is a name.
     """
-    dimension = _declaration(dimension)
-    rows = audit(warehouse, dimension)
-    dimension = _as_stored(warehouse, dimension)
-    transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
-    return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
+    return _rows_known_at(warehouse, _as_stored(warehouse, _declaration(dimension)), time)
+
+
+def _rows_known_at(warehouse: Warehouse, dimension: Dimension, time: datetime) -> DataFrame:
+    """Return the rows as known at a system time of a dimension with its stored attributes."""
+    recorded = recorded_until(audit(warehouse, dimension), timestamp_literal(time))
+    return rebuild_versions(current_transitions(recorded, dimension), dimension, key_hash=warehouse.key_hash)
 
 
 def _as_stored(warehouse: Warehouse, dimension: Dimension) -> Dimension:

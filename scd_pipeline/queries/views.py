@@ -275,11 +275,12 @@ def _child_views(warehouse: Warehouse, table: QueriedTable, query: str | None) -
     Of a child table that was lost only a query that names it fails.
     """
     commit = warehouse.table(table.name).last_commit_or_zero()
-    marks = list(child_marks(commit))
-    named = _occurring(marks, query) if query is not None else []
-    children = named or [
-        name for name in marks if history_error(commit, warehouse.table(name).last_commit_or_zero()) is None
-    ]
+    children = _occurring(list(child_marks(commit)), query)
+    if query is None:
+        last = {name: warehouse.table(name).last_commit_or_zero() for name in children}
+        children = [name for name in children if history_error(commit, last[name]) is None]
+    if not children:
+        return []
     versions = table_versions(warehouse, commit, [*table.closed_tables, *children])
     is_current = table.is_current(warehouse.table(table.name).columns())
     return [

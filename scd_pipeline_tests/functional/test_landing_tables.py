@@ -66,20 +66,26 @@ OTHER = (
 )
 
 
-@pytest.mark.slow(20)
-@rule("S38")
-def test_named_deliveries_are_loaded_into_the_tables_that_have_them(
-    remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The dimension gets those of its landing table, which the same command has loaded."""
+@pytest.fixture
+def project(remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of declarations, deliveries and the warehouse, in which commands are run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
     monkeypatch.setenv("SCD_REMOTE", remote)
     monkeypatch.setenv("SCD_DECLARATIONS", str(tmp_path))
-    (tmp_path / "issues.yaml").write_text(DECLARATIONS + OTHER, encoding="utf-8")
-    (tmp_path / "issues_2024-01-01.csv").write_text("id,state\n1,open\n", encoding="utf-8")
-    (tmp_path / "issues_2024-02-01.csv").write_text("id,state\n1,closed\n", encoding="utf-8")
-    (tmp_path / "users_2024-03-01.csv").write_text("id,name\n1,Ann\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.slow(20)
+@rule("S38")
+def test_named_deliveries_are_loaded_into_the_tables_that_have_them(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The dimension reads the landing table that the same command has loaded."""
+    (project / "issues.yaml").write_text(DECLARATIONS + OTHER, encoding="utf-8")
+    (project / "issues_2024-01-01.csv").write_text("id,state\n1,open\n", encoding="utf-8")
+    (project / "issues_2024-02-01.csv").write_text("id,state\n1,closed\n", encoding="utf-8")
+    (project / "users_2024-03-01.csv").write_text("id,name\n1,Ann\n", encoding="utf-8")
     assert cli.main(["load", "--delivery", "2024-01-01", "--delivery", "2024-03-01"]) == 0
     printed = capsys.readouterr().out
     for summary in ("raw_issues: deliveries: 1", "dim_issue: deliveries: 1", "dim_user: deliveries: 1"):
@@ -90,13 +96,9 @@ def test_named_deliveries_are_loaded_into_the_tables_that_have_them(
 @pytest.mark.slow(20)
 @rule("S38")
 def test_commands_show_the_deliveries_and_the_state_of_both_tables(
-    remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The dimension has a delivery for each time of the landing table, which is loaded first."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
-    monkeypatch.setenv("SCD_REMOTE", remote)
-    monkeypatch.setenv("SCD_DECLARATIONS", str(tmp_path))
 
     def scd(*arguments: str) -> str:
         """Return what a command prints, without blanks at the end of lines, ages and the times of files."""
@@ -105,10 +107,10 @@ def test_commands_show_the_deliveries_and_the_state_of_both_tables(
         assert code == 0, printed
         return "\n".join(line.rstrip() for line in re.sub(r"\d+ days|(?<=/)\d{16}", "...", printed).splitlines())
 
-    (tmp_path / "issues.yaml").write_text(DECLARATIONS, encoding="utf-8")
-    (tmp_path / "issues_2024-01-01.csv").write_text("id,state\n1,open\n2,open\n", encoding="utf-8")
+    (project / "issues.yaml").write_text(DECLARATIONS, encoding="utf-8")
+    (project / "issues_2024-01-01.csv").write_text("id,state\n1,open\n2,open\n", encoding="utf-8")
     scd("load")
-    (tmp_path / "issues_2024-02-01.csv").write_text("id,state\n1,closed\n", encoding="utf-8")
+    (project / "issues_2024-02-01.csv").write_text("id,state\n1,closed\n", encoding="utf-8")
     assert scd("plan") == PLAN.strip()
     assert scd("status") == STATUS.strip()
     assert scd("check", "raw_issues") == CHECK.strip()
